@@ -19,8 +19,9 @@ $(VENV)/.dev: pyproject.toml
 demo: $(VENV)/.base
 	$(BIN)/permix demo
 
+# Bytecode that is kept halves the time it takes to find the tests.
 test: $(VENV)/.dev
-	$(PY) -m pytest -n auto --dist loadfile -m "not slow" $(ARGS)
+	env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -n auto --dist loadfile -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/.dev
 	$(PY) -m pytest -n auto -m slow $(ARGS)

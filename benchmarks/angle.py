@@ -125,7 +125,7 @@ def large_fits(n_rows: int = 1_000_000, n_items: int = 100) -> Iterator[dict[str
         command = [sys.executable, "-m", "benchmarks.angle", "--large", *map(str, (n_rows, n_items, k))]
         told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         yield {
-            "what": f"variational fit of {n_rows:,} x {n_items}, {k} component{'s' * (k > 1)}: time",
+            "what": f"variational fit of {n_rows:,} x {n_items}, {k} group{'s' * (k > 1)}: time",
             "ours": f"{told['seconds']:.1f} s",
             "reference": f"{MOST_SECONDS:.0f} s",
             "ratio": MOST_SECONDS / told["seconds"],
@@ -133,7 +133,7 @@ def large_fits(n_rows: int = 1_000_000, n_items: int = 100) -> Iterator[dict[str
             f"{told['check']:.1f} s; smallest weight {told['least_weight']:.2f}",
         }
         yield {
-            "what": f"variational fit of {n_rows:,} x {n_items}, {k} component{'s' * (k > 1)}: memory",
+            "what": f"variational fit of {n_rows:,} x {n_items}, {k} group{'s' * (k > 1)}: memory",
             "ours": f"{told['peak'] / 1e9:.2f} GB",
             "reference": f"{MOST_BYTES / 1e9:.0f} GB",
             "ratio": MOST_BYTES / told["peak"],
@@ -149,7 +149,7 @@ def many_items(n_items: int = 10_000, n_rows: int = 100) -> Iterator[dict[str, o
     wanted: list[tuple[str, Rankings, dict[str, Any]]] = [
         *((f"full, {inference}", full, {"inference": inference}) for inference in ("vi", "em", "sir")),
         ("full, quadrature", full, {"inference": "quadrature"}),
-        ("full, vi, 2 components", full, {"inference": "vi", "n_components": 2}),
+        ("full, vi, 2 groups", full, {"inference": "vi", "n_components": 2}),
         *(
             (
                 f"top 20, {inference}, 50 sweeps",
@@ -182,7 +182,7 @@ def sweeps(n_rows: int = 5000, n_items: int = 100, n_sweeps: int = 1000) -> Iter
     for kind, listed, unlisted in (("subset", shown, "unknown"), ("top", lists[:, :10], "below")):
         rankings = Rankings.from_orders(listed.tolist(), n_items=n_items, unlisted=unlisted)
         for n_components in (1, 2):
-            settings = {"n_components": n_components, "n_chains": 1}
+            settings = {"n_components": n_components}
             quiet = model(**settings, n_draws=2, n_burn_in=0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -191,7 +191,7 @@ def sweeps(n_rows: int = 5000, n_items: int = 100, n_sweeps: int = 1000) -> Iter
                 seconds = timed(model(**settings, n_draws=n_sweeps - 200).fit, rankings)[0]
             yield {
                 "what": f"{n_sweeps} sweeps, {n_rows} {kind} rankings of 10 of {n_items}, "
-                f"{n_components} component{'s' * (n_components > 1)}",
+                f"{n_components} group{'s' * (n_components > 1)}",
                 "ours": f"{seconds:.1f} s",
                 "reference": "30 s",
                 "ratio": 30.0 / seconds,

@@ -70,9 +70,9 @@ def exponents(start, listed, length, below, tilts, scores, n_proposals, paper, o
 
 def autocorrelation_time(values: np.ndarray) -> float:
     """Integrated autocorrelation time over the chains in the rows (Geyer's initial positive sequence)."""
-    centred = values - values.mean()
+    centered = values - values.mean()
     length = values.shape[1]
-    transform = np.fft.rfft(centred, 2 * length, axis=1)
+    transform = np.fft.rfft(centered, 2 * length, axis=1)
     covariance = np.fft.irfft(np.abs(transform) ** 2, axis=1)[:, :length].mean(axis=0)
     correlation = covariance / covariance[0] * length / np.arange(length, 0, -1)
     time = 1.0

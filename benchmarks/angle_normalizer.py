@@ -1,4 +1,4 @@
-"""Normaliser of the angle-based model: the subset table against slower sums, and the error beyond it."""
+"""Normalizer of the angle-based model: the subset table against slower sums, and the error beyond it."""
 
 from __future__ import annotations
 

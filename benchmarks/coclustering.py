@@ -98,7 +98,7 @@ def fit_permix(scorer: Scorer, settings: Mapping[str, Any]) -> dict[str, Any]:
         model.row_labels_,
         model.column_labels_,
         perplexity,
-        f"{model.n_row_clusters_} × {model.n_column_clusters_} clusters, not told, {MISSING:.0%} of cells "
+        f"{model.n_row_clusters_} × {model.n_column_clusters_} groups, not told, {MISSING:.0%} of cells "
         f"missing; perplexity under the true parameters {scorer.best:.3f}",
     )
 

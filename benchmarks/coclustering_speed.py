@@ -132,12 +132,12 @@ def consensus_chain(bases: Any, seed: int) -> Chain:
 def base_data(bases: Any, matrix: Any) -> Any:
     """Labels of the filled cells as the Mondrian sampler reads them; of all cells without a matrix."""
     from permix.cocluster.bases import to_lines
-    from permix.cocluster.cells.blocks_jit import count_law
+    from permix.cocluster.cells.blocks_jit import count_prior
     from permix.cocluster.mondrian.state import MondrianData
 
     n_cells = bases.n_rows * bases.n_columns if matrix is None else matrix.n_cells
     return MondrianData(
-        count_law(1.0, bases.n_blocks, n_cells),
+        count_prior(1.0, bases.n_blocks, n_cells),
         *to_lines(bases, matrix),
         n_rows=bases.n_rows,
         n_columns=bases.n_columns,
@@ -179,7 +179,7 @@ def naive_matrix(matrix: Any, state: Any, mondrian: bool) -> float:
     """Seconds of a sweep over a matrix in blocks."""
     draw = state.record()
     rows, columns = draw["row_labels"], draw["column_labels"]
-    shape = (draw["n_row_clusters"], draw["n_column_clusters"])
+    shape = (draw["n_row_groups"], draw["n_column_groups"])
     table = state.partition().table() if mondrian else np.arange(np.prod(shape)).reshape(shape)
     n_levels = matrix.family.n_slots
     histograms = [

@@ -150,9 +150,9 @@ def sweep_rows() -> Iterator[dict[str, object]]:
             reference = naive.get(name, naive["college, 30"] * len(problem.centers) / 30)
             goal = GOALS.get((name, variant))
             yield {
-                "what": f"sweep, {variant}, {name} ({n_clusters} clusters, {moved:.0%} of the agents moved)",
+                "what": f"sweep, {variant}, {name} ({n_clusters} groups, {moved:.0%} of the agents moved)",
                 "ours": f"{1e3 * seconds:.2f} ms",
-                "reference": f"{reference:.0f} s (NumPy{'' if name in naive else ', from 30 clusters'})",
+                "reference": f"{reference:.0f} s (NumPy{'' if name in naive else ', from 30 groups'})",
                 "ratio": reference / seconds,
                 "note": f"authors' C: {AUTHORS[name]}" + (f"; goal: {1e3 * goal:.0f} ms" if goal else ""),
             }
@@ -164,7 +164,7 @@ def growth_rows() -> Iterator[dict[str, object]]:
         "lists": ("n_lists", (5_000, 20_000, 80_000, 320_000)),
         "items": ("n_items", (100, 533, 2_000, 8_000)),
         "longest list": ("longest", (3, 6, 12, 24)),
-        "clusters": ("n_kinds", (5, 15, 45, 135)),
+        "groups": ("n_kinds", (5, 15, 45, 135)),
     }
     for what, (name, sizes) in varied.items():
         for variant in VARIANTS:
@@ -175,7 +175,7 @@ def growth_rows() -> Iterator[dict[str, object]]:
                 "ours": " / ".join(f"{1e3 * seconds:.1f}" for seconds in times) + " ms",
                 "reference": "linear: exponent 1" if name != "n_items" else "should hardly matter: 0",
                 "ratio": float(np.polyfit(np.log(sizes), np.log(times), 1)[0]),
-                "note": "ratio: the exponent; else 20,000 lists, 533 items, up to 10, 30 clusters",
+                "note": "ratio: the exponent; else 20,000 lists, 533 items, up to 10, 30 groups",
             }
 
 
@@ -191,7 +191,7 @@ def memory_rows() -> Iterator[dict[str, object]]:
         )
         before, peak = json.loads(done.stdout)
         yield {
-            "what": f"peak memory, {variant}, college, 140 clusters",
+            "what": f"peak memory, {variant}, college, 140 groups",
             "ours": f"{peak:.0f} MB",
             "reference": "2400 MB (authors' C)",
             "ratio": 2400 / peak,

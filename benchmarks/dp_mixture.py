@@ -40,7 +40,7 @@ N_COMPONENTS = {20: 100, 40: 100, 80: 100, 160: 200}
 LENGTHS = {10: (40, 15)}
 USUAL_LENGTH = (14, 5)
 SETTINGS: dict[str, Any] = {
-    "init": "one-cluster",
+    "init": "one-group",
     "n_chains": 2,
     "random_state": 0,
     "progress": False,
@@ -71,7 +71,7 @@ class Scorer:
             "seconds": seconds,
             "rand": self.rand(labels),
             "loss": np.nan if log_density is None else self.true_density - log_density,
-            "clusters": len(np.unique(labels)),
+            "groups": len(np.unique(labels)),
             "note": note,
         }
 
@@ -133,7 +133,7 @@ def compare(
     scorer = Scorer(gaussian_clusters(n, n_features, n_clusters, seed=seed, n_held_out=n))
     n_burn_in, n_draws = LENGTHS.get(n_features, USUAL_LENGTH)
     settings = {"n_burn_in": n_burn_in, "n_draws": n_draws, **settings}
-    what = f"{n:,} × {n_features}, {n_clusters} clusters"
+    what = f"{n:,} × {n_features}, {n_clusters} groups"
     ours = fit_permix(scorer, settings)
     rows: list[dict[str, object]] = []
     for name in peers:
@@ -152,7 +152,7 @@ def compare(
                 "ratio": theirs["seconds"] / ours["seconds"],
                 "rand": f"{ours['rand']:.3f} / {theirs['rand']:.3f} (best {scorer.best:.3f})",
                 "held-out loss": f"{ours['loss']:.3f} / {theirs['loss']:.3f}",
-                "clusters": f"{ours['clusters']} / {theirs['clusters']}",
+                "groups": f"{ours['groups']} / {theirs['groups']}",
                 "note": f"times faster; ours / theirs. {theirs['note']}",
             }
         )

@@ -14,13 +14,13 @@ from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess
 
 
-def distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Squared distances of all points to all centres by one matrix product."""
-    return (X**2).sum(axis=1)[:, None] - 2 * X @ centres.T + (centres**2).sum(axis=1)
+def distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Squared distances of all points to all centers by one matrix product."""
+    return (X**2).sum(axis=1)[:, None] - 2 * X @ centers.T + (centers**2).sum(axis=1)
 
 
 def numpy_visits(X: np.ndarray, labels: np.ndarray, rng: np.random.Generator, n_visits: int) -> None:
-    """Visit the first points as a careful NumPy programmer would write it: vectorised over clusters.
+    """Visit the first points as a careful NumPy programmer would write it: vectorized over clusters.
 
     Same model: noise 1, prior N(0, 100), concentration 1.
     """
@@ -57,19 +57,19 @@ def run() -> list[dict[str, object]]:
     """Time a sweep beside its references."""
     rng = np.random.default_rng(0)
     n, d, n_clusters = 10_000, 40, 40
-    centres = rng.normal(0.0, 2.0, (n_clusters, d))
+    centers = rng.normal(0.0, 2.0, (n_clusters, d))
     truth = rng.integers(0, n_clusters, n)
-    X = centres[truth] + rng.standard_normal((n, d))
+    X = centers[truth] + rng.standard_normal((n, d))
     family = Gaussian().resolve(X)
     state = MixtureState(family, family.encode(X), n, DirichletProcess(1.0))
     state.set_labels(truth)
     state.sweep(rng)
     with threadpool_limits(1):
-        product = best_time(lambda: distances(X, centres), 30)
+        product = best_time(lambda: distances(X, centers), 30)
         ours = best_time(lambda: state.sweep(rng), 30)
         n_visits = 1000
         naive = best_time(lambda: numpy_visits(X, truth.copy(), rng, n_visits), 3) * n / n_visits
-    what = "Gibbs sweep, 10,000 × 40 × 40 clusters"
+    what = "Gibbs sweep, 10,000 × 40 × 40 groups"
     return [
         {
             "what": what,

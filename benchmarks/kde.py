@@ -61,7 +61,7 @@ def run() -> list[dict[str, object]]:
             "note": f"{len(model.tried)} dispersions; NumPy with all distances in memory, from some of them",
         }
     )
-    scored = best_time(lambda: model.log_density(model.preferences))
+    scored = best_time(lambda: model.log_probability(model.preferences))
     rows.append(
         {
             "what": "score_samples, 5000 full rankings of 10 items",

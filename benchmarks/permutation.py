@@ -36,7 +36,7 @@ def state_of(n: int, d: int, n_clusters: int) -> MixtureState:
 
 
 def numpy_beam(X: np.ndarray, n_points: int, width: int) -> None:
-    """The first points of a beam as a careful NumPy programmer would write it: vectorised over segments.
+    """The first points of a beam as a careful NumPy programmer would write it: vectorized over segments.
 
     Noise 1, prior N(0, 100), concentration 1, uniform ordering.
     """
@@ -77,7 +77,7 @@ def step_rows() -> Iterator[dict[str, object]]:
             "ours": f"{1e3 * ours:.2f} ms",
             "reference": f"{1e3 * sweep:.2f} ms",
             "ratio": ours / sweep,
-            "note": f"times a Gibbs sweep over 40 clusters; {note}",
+            "note": f"times a Gibbs sweep over 40 groups; {note}",
         }
     n_points = 1000
     naive = best_time(lambda: numpy_beam(np.asarray(state.data), n_points, 5), 2) * state.n / n_points
@@ -138,11 +138,11 @@ def fit_rows() -> Iterator[dict[str, object]]:
         found.append(json.loads(done.stdout))
         answer = found[-1]
         yield {
-            "what": f"fit of {n:,} × 10, 20 clusters, from one",
+            "what": f"fit of {n:,} × 10, 20 groups, from one",
             "ours": f"{answer['seconds']:.1f} s",
             "reference": f"{answer['memory']:.0f} MB",
             "ratio": answer["memory"] / 4000,
-            "note": f"of 4 GB; {answer['clusters']} clusters, adjusted Rand {answer['rand']:.3f}",
+            "note": f"of 4 GB; {answer['groups']} groups, adjusted Rand {answer['rand']:.3f}",
         }
     yield {
         "what": "growth of chains with data",
@@ -159,7 +159,7 @@ def fit(n: int) -> dict[str, float]:
 
     import permix
 
-    settings = {"init": "one-cluster", "n_burn_in": 20, "n_draws": 10, "random_state": 0, "progress": False}
+    settings = {"init": "one-group", "n_burn_in": 20, "n_draws": 10, "random_state": 0, "progress": False}
     family = Gaussian(noise_scale=1.0)
     warm = gaussian_clusters(300, 10, 3, seed=1)
     made = gaussian_clusters(n, 10, 20, seed=0)
@@ -172,7 +172,7 @@ def fit(n: int) -> dict[str, float]:
         "seconds": seconds,
         "chains": float(model._fit.draws.statistics["seconds"].max()),
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "clusters": model.n_clusters_,
+        "groups": model.n_clusters_,
         "rand": permix.adjusted_rand(model.labels_, made.labels),
     }
 

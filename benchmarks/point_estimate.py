@@ -43,10 +43,10 @@ def run() -> list[dict[str, object]]:
         spent, found = timed(lambda draws=draws: point_estimate(draws, random_state=1))
         rows.append(
             {
-                "what": f"VI point estimate, 10,000 x 1,000, 30 clusters, noise {noise}: seconds (goal 60)",
+                "what": f"VI point estimate, 10,000 x 1,000, 30 groups, noise {noise}: seconds (goal 3)",
                 "ours": round(spent, 1),
-                "reference": 60,
-                "ratio": round(spent / 60, 2),
+                "reference": 3,
+                "ratio": round(spent / 3, 2),
                 "note": f"adjusted Rand against the truth {adjusted_rand(found.labels, truth):.4f}",
             }
         )
@@ -56,7 +56,7 @@ def run() -> list[dict[str, object]]:
                 "ours": round(found.expected_loss, 4),
                 "reference": round(found.best_draw_loss, 4),
                 "ratio": round(found.expected_loss / found.best_draw_loss, 3),
-                "note": f"{found.n_clusters} clusters",
+                "note": f"{found.n_clusters} groups",
             }
         )
     spent, _ = timed(lambda: similarity_matrix(draws))

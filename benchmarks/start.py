@@ -1,12 +1,15 @@
 """CPU seconds of whole commands in fresh processes: with nothing compiled yet, and later.
 
-``python -m benchmarks.start [NAME ...]`` runs those named only; ``--functions`` lists what was compiled.
+``python -m benchmarks.start [NAME ...]`` runs those named only; ``--functions`` lists what was compiled;
+``--list`` writes the list of what first runs compile, ``permix/kernels/first_runs.json``, anew.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -31,6 +34,8 @@ COMMANDS: dict[str, tuple[str, float, float]] = {
     "demo": ("-m permix demo", 25.0, 3.0),
 }
 CHAINS = " --draws 50 --burn-in 20"
+# What first_runs.json lists.
+FITS = [*(what for what in COMMANDS if what.startswith("fit ")), "fit kde", "fit mean-shift"]
 
 
 def write_files(folder: Path) -> None:
@@ -59,6 +64,13 @@ def cpu_seconds(command: str, folder: Path, environment: dict[str, str]) -> floa
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def fit_command(what: str) -> str:
+    """Return a command that fits, in a short run, and writes the fit to a file."""
+    chains = CHAINS if "dp-" in what or "coc" in what else ""
+    command = COMMANDS[what][0] if what in COMMANDS else f"-m permix {what} votes.csv"
+    return f"{command} --force -o votes.permix{chains}"
+
+
 def run(names: list[str] | None = None, functions: bool = False) -> list[dict[str, object]]:
     """Run each command from a compilation cache of its own, empty at first and then full."""
     rows: list[dict[str, object]] = []
@@ -72,8 +84,8 @@ def run(names: list[str] | None = None, functions: bool = False) -> list[dict[st
             environment = {**os.environ, "PERMIX_COMPILED": str(cache)}
             if what == "summary" and not (folder / "votes.permix").exists():
                 cpu_seconds("-m permix fit mallows votes.csv -k 2 -o votes.permix", folder, environment)
-            if command.startswith("-m permix fit"):
-                command += " --force -o votes.permix" + (CHAINS if "dp-" in what or "coc" in what else "")
+            if what.startswith("fit "):
+                command = fit_command(what)
             first = cpu_seconds(command, folder, environment)
             compiled = [path.name.rsplit("-", 1)[0] for path in cache.rglob("*.bin")]
             later = min(cpu_seconds(command, folder, environment) for _ in range(3))
@@ -87,7 +99,43 @@ def run(names: list[str] | None = None, functions: bool = False) -> list[dict[st
     return rows
 
 
+RECORD = """
+import json, sys
+from permix.kernels.first_runs import recording
+from permix.cli import main
+calls = []
+try:
+    with recording(calls):
+        main()
+finally:
+    print(json.dumps(calls))
+"""
+
+
+def kernels_called(command: str, folder: Path) -> list[list[object]]:
+    """Return the kernels that Python calls in a command, as first_runs.json lists them."""
+    arguments = shlex.split(command)
+    done = subprocess.run(
+        [sys.executable, "-c", RECORD, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def first_runs() -> dict[str, list[list[object]]]:
+    """Return what the first runs of commands that compile for long call."""
+    with tempfile.TemporaryDirectory() as name:
+        write_files(Path(name))
+        return {
+            what: kernels_called(fit_command(what).removeprefix("-m permix "), Path(name)) for what in FITS
+        }
+
+
 if __name__ == "__main__":
     arguments = sys.argv[1:]
+    if "--list" in arguments:
+        from permix.kernels.first_runs import write_first_runs
+
+        write_first_runs(first_runs())
+        sys.exit()
     for row in run([name for name in arguments if name != "--functions"], "--functions" in arguments):
         print(f"{row['what']:32} first {row['ours']:6.1f}  {row['reference']:5.2f} {row['note']}", flush=True)

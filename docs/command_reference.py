@@ -62,7 +62,7 @@ def row(shown: str, parameter: Any) -> str:
     text = (parameter.help or "").replace("|", "\\|")
     told = re.search(r" \[default: ([^\]]*)\]\.?$", text.rstrip("."))
     if told:
-        text, default = text[: told.start()] + ".", told[1]
+        text, default = text[: told.start()].rstrip(".") + ".", told[1]
     elif parameter.required:
         default = "required"
     elif parameter.default is None or parameter.default is False or callable(parameter.default):

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Tests that run at once share what they compile; they need no further processes for it.
+os.environ["PERMIX_COMPILE_ALONE"] = "1"
 # The first call of compiled code compiles, so no deadline; the same examples in every run.
 settings.register_profile("permix", deadline=None, derandomize=True)
 settings.load_profile("permix")

@@ -21,7 +21,7 @@ from permix.errors import (
     Wording,
 )
 
-FLAGS = {"row_column": "--id", "n_components": "--components"}
+FLAGS = {"row_column": "--id", "n_components": "--groups"}
 
 
 @pytest.mark.parametrize(

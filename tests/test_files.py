@@ -77,7 +77,7 @@ def test_same_content_same_bytes(archive: Path, tmp_path: Path) -> None:
     assert (tmp_path / "again").read_bytes() == archive.read_bytes()
 
 
-def test_layouts_and_byte_orders_are_normalised(tmp_path: Path) -> None:
+def test_layouts_and_byte_orders_are_normalized(tmp_path: Path) -> None:
     plain = np.arange(12.0).reshape(3, 4)
     tricky = {"f": np.asfortranarray(plain), "swapped": plain.astype(">f8"), "strided": plain[::2, ::-1]}
     tricky["text"] = np.array(["ab", "c"], ">U2")

@@ -300,7 +300,7 @@ def test_figure_4_panels_follow_the_sizes():
     )
     assert {name: list(panel) for name, panel in outcome.series.items()} == {
         "items": ["4"],
-        "components": ["1", "2"],
+        "groups": ["1", "2"],
         "draws": ["50"],
     }
     assert all(0.8 < value < 1.2 for value in outcome.series["draws"]["50"])
@@ -315,7 +315,7 @@ def test_figure_5_learned_is_near_the_truth():
 
 
 @pytest.mark.parametrize("lengths", [(1, 4), 4])
-def test_log_joint_is_the_law_that_made_the_lists(lengths):
+def test_log_joint_is_the_distribution_that_made_the_lists(lengths):
     """Probabilities of all lists of each length sum to one under each component, weights included."""
     rng = np.random.default_rng(6)
     centers = np.stack([rng.permutation(5) for _ in range(2)])

@@ -41,7 +41,7 @@ def spectral_coclustering(full: np.ndarray, n_rows: int, n_columns: int, seed: i
         "seconds": time.perf_counter() - start,
         "row_labels": model.row_labels_,
         "column_labels": model.column_labels_,
-        "note": "scikit-learn, told the number of row clusters, no cell missing",
+        "note": "scikit-learn, told the number of row groups, no cell missing",
     }
 
 

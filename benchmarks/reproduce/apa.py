@@ -44,7 +44,7 @@ def run(sizes: Sizes) -> Outcome:
         rows += rows_of(str(year), found, range(1, 6), 5)
         remarks.append(remark_of(str(year), found))
     return Outcome(
-        "APA elections 1998 to 2003: clusters of the last draw, of at least 1 % of the voters",
+        "APA elections 1998 to 2003: groups of the last draw, of at least 1 % of the voters",
         ["", "share", "θ_1 … θ_4", "center"],
         rows,
         ["Not in the paper: no value to compare with.", *remarks],

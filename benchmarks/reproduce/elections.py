@@ -78,7 +78,7 @@ def analyze(
         for row in np.argsort(-shares)
         if shares[row] >= 0.01
     ]
-    counts = np.asarray(model._fit.draws.arrays["n_clusters"])
+    counts = np.asarray(model._fit.draws.arrays["n_groups"])
     return Election(
         ballots.n_agents, int(model.n_clusters_), float(counts.mean()), described, held_out, seconds
     )
@@ -101,7 +101,7 @@ def remark_of(name: str, found: Election) -> str:
     """One sentence on number of clusters, held-out probability and time."""
     scores = "; ".join(f"{model} {value:.3f}" for model, value in found.held_out.items())
     return (
-        f"{name}: {found.n_voters:,} voters; {found.n_clusters} clusters in the estimate, "
+        f"{name}: {found.n_voters:,} voters; {found.n_clusters} groups in the estimate, "
         f"{found.clusters_in_draws:.1f} in a draw; held-out log p per ballot: {scores}; "
         f"{found.seconds:.0f} s."
     )

@@ -57,7 +57,7 @@ def run(sizes: Sizes) -> Outcome:
     if not rows:
         raise missing[0]
     return Outcome(
-        "Irish general election 2002: clusters of the last draw, of at least 1 % of the voters",
+        "Irish general election 2002: groups of the last draw, of at least 1 % of the voters",
         ["", "share", "θ_1 … θ_5", "center: first six candidates, with party"],
         rows,
         ["Not in the paper: no value to compare with.", *remarks],

@@ -114,7 +114,7 @@ def run(sizes: Sizes) -> Outcome:
         kept = f"{found.epsilon_kept:.1f}"
         rows.append(
             [
-                f"{n_features}-d, {n_clusters} clusters",
+                f"{n_features}-d, {n_clusters} groups",
                 f"{found.sums[sizes.last]:,.0f} to {found.sums[sizes.first]:,.0f}",
                 f"{np.mean(shares):.3f}",
                 kept,
@@ -138,9 +138,9 @@ def run(sizes: Sizes) -> Outcome:
         [
             "The paper does not say which 500 points these are. Its axis, -117 nats a point, fits 80 "
             "dimensions of unit noise and about five clusters. The ordering is drawn uniformly given the "
-            "true clusters; α = 1.",
-            "How many sizes ε keeps depends on how well the dimensions tell clusters apart: one where they "
-            "do, many where clusters overlap. Five, which permix keeps by default, are enough in most of "
+            "true groups; α = 1.",
+            "How many sizes ε keeps depends on how well the dimensions tell groups apart: one where they "
+            "do, many where groups overlap. Five, which permix keeps by default, are enough in most of "
             "these; a move whose beam misses what matters is accepted less often, and is not wrong.",
             "Share of the largest term: mean over all r of the largest contribution to g'(r).",
         ],

@@ -30,7 +30,7 @@ SAMPLERS = {
     "Gibbs+permix SplitMerge": (Gibbs, SplitMerge),
     "Gibbs+permix SplitMerge+Perm": (Gibbs, SplitMerge, Permutation),
 }
-STATISTICS = {"k": "number of clusters", "l": "largest cluster size"}
+STATISTICS = {"k": "number of groups", "l": "largest group size"}
 N_TIMED = 50  # steps that tell what one costs
 PAPER = {"k": "little difference", "l": "those with split-merge mix faster"}
 

@@ -39,7 +39,7 @@ class Panel:
 
     def __str__(self) -> str:
         start = f"from {self.init}" if isinstance(self.init, int) else "sequential"
-        return f"{self.n_clusters} clusters, {self.n_features}-d, {start}"
+        return f"{self.n_clusters} groups, {self.n_features}-d, {start}"
 
 
 PANELS = {
@@ -90,13 +90,13 @@ def run(sizes: Sizes) -> Outcome:
             first = [f"({letter}) {panel}", panel.paper, f"{truth:,.0f}"] if place == 0 else ["", "", ""]
             rows.append(first + row)
     return Outcome(
-        "Figure 3 a-h: log probability after burn-in, Gaussian clusters",
-        ["panel", "paper", "true clusters have", *COLUMNS],
+        "Figure 3 a-h: log probability after burn-in, Gaussian groups",
+        ["panel", "paper", "true groups have", *COLUMNS],
         rows,
         [
             *REMARKS,
-            "N(0, 2) and N(0, 100) are read as variances: one cluster then has -945,000 in panel (a) and the "
-            "true clusters -612,300 in (a) to (c), as the axes ask. Standard deviations would give "
+            "N(0, 2) and N(0, 100) are read as variances: one group then has -945,000 in panel (a) and the "
+            "true groups -612,300 in (a) to (c), as the axes ask. Standard deviations would give "
             "-1,323,000 and -616,000.",
             "The axes of (g) and (h) cannot belong to 10,000 points in 10 and 80 dimensions, which have "
             "about -180,000 and -1,187,000; they lie where 40 dimensions do.",

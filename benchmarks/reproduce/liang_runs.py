@@ -176,7 +176,7 @@ def summarize(runs: Mapping[str, Sequence[Trace]]) -> list[list[Any]]:
     return rows
 
 
-COLUMNS = ["sampler", "ours: reached", "over runs", "clusters", "s until near best", "runs there"]
+COLUMNS = ["sampler", "ours: reached", "over runs", "groups", "s until near best", "runs there"]
 REMARKS = [
     f"Near the best: within {NEAR:.2%} of the highest log probability that any run had. Seconds are of CPU "
     "time, without the start and without measuring; medians.",

@@ -19,6 +19,7 @@ from permix.moves.split_merge import Workspace
 from permix.moves.split_merge_jit import (
     _allocate,
     _gather,
+    _log_union,
     _write_sides,
     adopt,
     empty_sides,
@@ -32,6 +33,7 @@ def published_split_merge(
     rng,
     n_proposals,
     joining,
+    totals,
     opening,
     stats,
     data,
@@ -57,9 +59,8 @@ def published_split_merge(
         shuffle(rng, room.order[1 : size - 1])
         if not splitting:
             _write_sides(labels, room.order, room.sides, size)
-        log_ratio, log_proposal = _allocate(
-            rng, joining, data, sides_stats, union_stats, room, size, not splitting
-        )
+        log_ratio, log_proposal = _allocate(rng, joining, data, sides_stats, room, size, not splitting)
+        log_ratio -= _log_union(data, union_stats, room.order, size) + totals[size]
         log_ratio += opening[n_clusters if splitting else n_clusters - 1]
         clear_members(union_stats, data, room.order, 0, size, 0)
         n_first = empty_sides(data, sides_stats, room, size)
@@ -85,6 +86,7 @@ class PublishedSplitMerge(Move):
         """Make ``n_proposals`` proposals."""
         if self._workspace is None or self._state is not state:
             self._workspace, self._state = Workspace(state), state
+            self._union = state.empty_clusters(1)
         workspace = self._workspace
         prior = state.prior
         made = accepted = 0
@@ -94,13 +96,14 @@ class PublishedSplitMerge(Move):
                 rng,
                 self.n_proposals - made,
                 prior.joining,
+                workspace.totals,
                 prior.opening,
                 state.stats,
                 state.data,
                 state.labels,
                 state.sizes,
                 workspace.sides,
-                workspace.union,
+                self._union,
                 state.n_clusters,
             )
             made += now_made

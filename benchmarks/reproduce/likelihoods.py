@@ -16,7 +16,7 @@ from permix.runtime.seeds import stream_key
 def random_mixture(
     n_components: int, n_items: int, rng: np.random.Generator, low: float = 0.0, high: float = 1.0
 ) -> MallowsComponents:
-    """Weights from a Dirichlet law of 5s, uniform centers, dispersions uniform between two numbers."""
+    """Weights from Dirichlet(5, …), uniform centers, dispersions uniform between two numbers."""
     centers = np.stack([rng.permutation(n_items) for _ in range(n_components)])
     dispersions = rng.uniform(low, high, n_components)
     weights = rng.dirichlet(np.full(n_components, 5.0))

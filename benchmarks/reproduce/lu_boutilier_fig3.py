@@ -1,7 +1,7 @@
-"""Figure 3 of Lu & Boutilier (2014): how far AMP's law is from the true Mallows posterior.
+"""Figure 3 of Lu & Boutilier (2014): how far AMP's distribution is from the true Mallows posterior.
 
 20 agents for each setting reveal each pair of their ranking with probability alpha. For each agent, the
-Kullback-Leibler divergence of AMP's law (equation 15) from the posterior, divided by the posterior's
+Kullback-Leibler divergence of AMP's distribution (equation 15) from the posterior, divided by the posterior's
 entropy, exactly: by going through all rankings that agree with the agent, as the authors did. The paper
 says: "average normalized KL error ranging from 1-5%".
 """
@@ -35,7 +35,7 @@ QUICK = Sizes(n_agents=10, alphas=(0.1, 0.5, 0.9), dispersions=(0.1, 0.5, 1.0), 
 
 @dataclass(frozen=True)
 class Divergence:
-    """How AMP's law Q compares with the posterior P of one agent; all exact, in nats."""
+    """How AMP's distribution Q compares with the posterior P of one agent; all exact, in nats."""
 
     n_rankings: int
     log_normalizer: float
@@ -83,9 +83,9 @@ def divergence(preferences: Preferences, dispersion: float) -> Divergence:
 def sums_over_rankings(above, dispersion, cumulative):
     """Sum over all rankings r that agree: 1, φ^d, φ^d ln w, φ^d d, Q and Q ln w.
 
-    w = P(r) / Q(r) with P the unconditional model and Q the law of AMP. Every ranking is grown by insertion,
-    in all allowed ways, so each is met once. The last insertion is summed in closed form, since its weight
-    does not depend on the place.
+    w = P(r) / Q(r) with P the unconditional model and Q the distribution of AMP. Every ranking is grown by
+    insertion, in all allowed ways, so each is met once. The last insertion is summed in closed form, since
+    its weight does not depend on the place.
     """
     m = above.shape[0]
     order = np.empty(m, np.int64)  # items inserted so far
@@ -192,7 +192,7 @@ def run(sizes: Sizes) -> Outcome:
         )
     means = [np.mean(values) for panel in series.values() for values in panel.values()]
     return Outcome(
-        "Figure 3: KL of AMP's law from the Mallows posterior, over the posterior's entropy",
+        "Figure 3: KL of AMP's distribution from the Mallows posterior, over the posterior's entropy",
         [
             "varied",
             "m",

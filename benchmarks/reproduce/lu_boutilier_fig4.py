@@ -1,7 +1,7 @@
 """Figure 4 of Lu & Boutilier (2014): the Monte Carlo log-likelihood (equation 28) against the exact one.
 
 50 agents reveal a fifth of their pairs. The log-likelihood is taken under a random mixture that did not
-make the data (weights from a Dirichlet law with parameters 5, centers uniform, dispersions uniform from 0
+make the data (weights from Dirichlet(5, …), centers uniform, dispersions uniform from 0
 to 1), exactly by the down-sets of every agent's partial order and by T draws of AMP per agent and component.
 20 instances for each setting. The paper shows box plots only, on axes from 0.98 to 1.04 (varying the
 items), 1 to 1.08 (components) and 1 to 1.15 (T).
@@ -22,7 +22,7 @@ from benchmarks.reproduce.likelihoods import (
 from benchmarks.reproduce.report import Outcome, draw_boxes, run_from_command_line
 from permix.datasets import make_mallows_mixture
 
-AXES = {"items": "0.98-1.04", "components": "1-1.08", "draws": "1-1.15"}
+AXES = {"items": "0.98-1.04", "groups": "1-1.08", "draws": "1-1.15"}
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ def instance(
 
 def run(sizes: Sizes) -> Outcome:
     """Compute the three panels."""
-    series: dict[str, dict[str, list[float]]] = {"items": {}, "components": {}, "draws": {}}
+    series: dict[str, dict[str, list[float]]] = {"items": {}, "groups": {}, "draws": {}}
     rng = np.random.default_rng(sizes.seed)
     for m in sizes.n_items:
         found = [instance(m, 3, (5,), sizes.n_agents, rng)[0] for _ in range(sizes.n_instances)]
         series["items"][str(m)] = found
     for k in sizes.n_components:
         found = [instance(8, k, (5,), sizes.n_agents, rng)[0] for _ in range(sizes.n_instances)]
-        series["components"][str(k)] = found
+        series["groups"][str(k)] = found
     several = [instance(8, 1, sizes.n_draws, sizes.n_agents, rng) for _ in range(sizes.n_instances)]
     for draws, values in zip(sizes.n_draws, zip(*several, strict=True), strict=True):
         series["draws"][str(draws)] = list(values)
@@ -98,7 +98,7 @@ def run(sizes: Sizes) -> Outcome:
 
 def draw(outcome: Outcome, figure: Any) -> None:
     """Draw the paper's three box-and-whisker plots."""
-    labels = {"items": "items", "components": "components", "draws": "T"}
+    labels = {"items": "items", "groups": "groups", "draws": "T"}
     name = "approximate / exact log-likelihood"
     draw_boxes(figure, [(labels[key], name, values) for key, values in outcome.series.items()])
 

@@ -1,6 +1,6 @@
 """Figure 5 of Lu & Boutilier (2014): EM on synthetic data, held-out log-likelihood over that of the truth.
 
-Weights from a Dirichlet law with parameters 5, centers uniform, dispersions uniform on 0.2 to 0.8; training
+Weights from Dirichlet(5, …), centers uniform, dispersions uniform on 0.2 to 0.8; training
 agents reveal each pair with probability alpha, as many test agents give full rankings. One of alpha, items,
 components and agents varies; the others stay at alpha = 0.2, 20 items, 3 components, 50 agents for each
 component. 20 instances for each setting. The paper shows averages in a plot only, on axes from 1 to 1.25
@@ -21,7 +21,7 @@ from permix.estimators.agent_answers import sample_rankings
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 
-AXES = {"alpha": "1-1.25", "items": "1-1.25", "components": "1-1.15", "agents": "1-1.08"}
+AXES = {"alpha": "1-1.25", "items": "1-1.25", "groups": "1-1.15", "agents": "1-1.08"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def run(sizes: Sizes) -> Outcome:
     settings: list[tuple[str, Any, float, int, int, int]] = []
     settings += [("alpha", alpha, alpha, 20, 3, 150) for alpha in sizes.alphas]
     settings += [("items", m, 0.2, m, 3, 150) for m in sizes.n_items]
-    settings += [("components", k, 0.2, 20, k, 50 * k) for k in sizes.n_components]
+    settings += [("groups", k, 0.2, 20, k, 50 * k) for k in sizes.n_components]
     settings += [("agents", n, 0.2, 20, 3, n) for n in sizes.n_agents]
     rng = np.random.default_rng(sizes.seed)
     rows: list[list[Any]] = []
@@ -101,7 +101,7 @@ def draw(outcome: Outcome, figure: Any) -> None:
     """Draw the paper's four plots of averages, with two standard errors."""
     figure.set_size_inches(9, 6.4)
     axes = figure.subplots(2, 2).ravel()
-    names = {"alpha": "α", "items": "items", "components": "components", "agents": "agents"}
+    names = {"alpha": "α", "items": "items", "groups": "groups", "agents": "agents"}
     for axis, (varied, panel) in zip(axes, outcome.series.items(), strict=True):
         means = [np.mean(values) for values in panel.values()]
         errors = [2 * np.std(values, ddof=1) / np.sqrt(len(values)) for values in panel.values()]

@@ -79,7 +79,7 @@ def draw(outcome: Outcome, figure: Any) -> None:
     axis = figure.subplots()
     for alpha, line in outcome.series["lines"].items():
         axis.plot(outcome.series["n_components"], line["validation"], marker=".", label=f"α = {alpha}")
-    axis.set_xlabel("components")
+    axis.set_xlabel("groups")
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_ylabel("average validation log-likelihood")
     axis.legend()

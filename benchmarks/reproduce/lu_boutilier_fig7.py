@@ -101,7 +101,7 @@ def draw(outcome: Outcome, figure: Any) -> None:
         for part, values in outcome.series[name].items():
             axis.plot(outcome.series["n_components"], values, marker=".", label=part)
         axis.set_title(name)
-        axis.set_xlabel("components")
+        axis.set_xlabel("groups")
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.legend()
     axes[0].set_ylabel("average log-likelihood")

@@ -113,9 +113,9 @@ def run(sizes: Sizes) -> Outcome:
         [
             f"Average log-likelihood of the {N_VALIDATION} validation people by K: {table}. "
             f"The best is K = {best}; the paper chose K = {PAPER_COMPONENTS}.",
-            "The paper counts draws of the chain SP with AMP for its step, whose law is not the posterior: "
-            "the column SP with AMP. Exact sums over all rankings predict better; the columns by distance "
-            "are theirs.",
+            "The paper counts draws of the chain SP with AMP for its step, which do not follow the "
+            "posterior: the column SP with AMP. Exact sums over all rankings predict better; the columns by "
+            "distance are theirs.",
             "People whose pairs are all known after closure have no loss and are left out of the average.",
         ],
         {"lines": lines},

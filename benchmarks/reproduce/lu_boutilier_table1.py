@@ -128,9 +128,9 @@ def run(sizes: Sizes) -> Outcome:
         name: [float(full_log_likelihoods(part, model).mean()) for part in (train, validation)]
         for name, model in (("theirs", theirs), ("refined", refined), ("ours", ours))
     }
-    reached = np.asarray(fit.restart_log_likelihoods) / len(train)
+    reached = np.asarray(fit.start_log_likelihoods) / len(train)
     return Outcome(
-        "Table 1: six sushi clusters",
+        "Table 1: six sushi groups",
         ["", "paper π, φ", "our π, φ", "distance", "paper's center", "our center"],
         rows,
         [
@@ -142,7 +142,7 @@ def run(sizes: Sizes) -> Outcome:
             f"{', '.join(f'{value:.2f}' for value in refined.dispersions)}.",
             f"The {len(reached)} starts reached {reached.min():.4f} to {reached.max():.4f}, median "
             f"{np.median(reached):.4f}; ours goes on from the best of them.",
-            "Distance is the Kendall distance between the two centers, of 45 pairs; clusters are matched "
+            "Distance is the Kendall distance between the two centers, of 45 pairs; groups are matched "
             "so that its sum is smallest.",
             "The weights printed in the paper sum to 1.01.",
         ],

@@ -116,11 +116,11 @@ def run(sizes: Sizes) -> Outcome:
         )
     union = sorted({film for one in theirs for film in one})
     return Outcome(
-        "Table 2: five kinds of MovieLens users",
+        "Table 2: five groups of MovieLens users",
         ["", "paper π, φ", "our π, φ", "shared of 20", "median rank", "our first 20"],
         rows,
         [
-            "Components are matched so that the films shared among the first 20 are most; the median "
+            "Groups are matched so that the films shared among the first 20 are most; the median "
             "rank is our rank, of 200, of the paper's 20 films.",
             f"The paper's five lists name {len(union)} films, all among the 200 here.",
             f"The fit took {seconds:.1f} seconds per start (one EM run of the authors: 15-20 minutes).",

@@ -119,16 +119,16 @@ def run(sizes: Sizes) -> Outcome:
     return Outcome(
         f"College applications: {n:,} lists, {sizes.n_courses} courses, α = {sizes.concentration:g}, "
         f"ν = {sizes.prior_strength:g}",
-        ["", "clusters", "singletons", "≥ 0.1 %", "≥ 1 %", "largest", "VI to truth", "θ_j, weighted by size"],
+        ["", "groups", "singletons", "≥ 0.1 %", "≥ 1 %", "largest", "VI to truth", "θ_j, weighted by size"],
         rows,
         [
-            f"Generated data: the truth is {sizes.n_kinds} kinds. VI in nats; beside the truth stands that "
-            "of the partition by the true parameters. Every applicant is of one of the kinds, so that there "
+            f"Generated data: the truth is {sizes.n_kinds} groups. VI in nats; beside the truth stands that "
+            "of the partition by the true parameters. Every applicant is of one of the groups, so that there "
             "are no singletons; in the real data some lists are like nobody else's.",
-            f"θ_j in clusters of at least {LARGE:.0%}: {_mean(series['large'])}; in smaller ones: "
+            f"θ_j in groups of at least {LARGE:.0%}: {_mean(series['large'])}; in smaller ones: "
             f"{_mean(series['small'])}.",
             f"{np.mean(seconds):.0f} seconds a run of {sizes.n_sweeps} sweeps, from a random start with "
-            f"{sizes.n_initial_clusters} clusters, point estimate included.",
+            f"{sizes.n_initial_clusters} groups, point estimate included.",
             *remarks,
         ],
         series,
@@ -141,7 +141,7 @@ def largest_clusters(fit: Any, lists: Any) -> list[str]:
     last = clusters.of_draw(clusters.n_draws - 1)
     order = np.argsort(-clusters.sizes[last])[:5]
     return [
-        f"Cluster {rank + 1} ({clusters.sizes[last][row] / lists.n_agents:.1%}): "
+        f"Group {rank + 1} ({clusters.sizes[last][row] / lists.n_agents:.1%}): "
         + in_order(clusters.centers[last][row], lists.items, 10)
         for rank, row in enumerate(order)
     ]
@@ -152,8 +152,8 @@ def draw(outcome: Outcome, figure: Any) -> None:
     figure.set_size_inches(10, 3.8)
     left, right = figure.subplots(1, 2)
     left.semilogy(np.arange(1, len(outcome.series["sizes"][0]) + 1), outcome.series["sizes"][0], ".")
-    left.set(xlabel="cluster", ylabel="size")
-    for name, label in (("theta", "all clusters"), ("small", "small clusters"), ("large", "large clusters")):
+    left.set(xlabel="group", ylabel="size")
+    for name, label in (("theta", "all groups"), ("small", "small groups"), ("large", "large groups")):
         for number, theta in enumerate(outcome.series[name]):
             right.plot(
                 np.arange(1, len(theta) + 1),

@@ -116,7 +116,7 @@ def run(sizes: Sizes) -> Outcome:
                 ]
             )
     return Outcome(
-        "Figure 6: variation of information to the true clusters",
+        "Figure 6: variation of information to the true groups",
         [
             "data set",
             "sampler",
@@ -128,7 +128,7 @@ def run(sizes: Sizes) -> Outcome:
             "ours: sweeps",
             "runs there",
             "VI of true model",
-            "clusters",
+            "groups",
             "ms a sweep",
         ],
         rows,

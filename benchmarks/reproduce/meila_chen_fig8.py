@@ -52,7 +52,7 @@ def measure(made: Any, n_train: int, sizes: Sizes, seed: int) -> dict[str, float
         "DPM, log p": float(np.mean(dpm.score_samples(test))),
         "DPM, VI train": vi(dpm.labels_, truth),
         "DPM, VI test": vi(dpm.predict(test), test_truth),
-        "DPM, clusters": float(dpm.n_clusters_),
+        "DPM, groups": float(dpm.n_clusters_),
     }
     kde = permix.MallowsKDE(dispersion=float(np.exp(-THETA)), random_state=seed, progress=False).fit(train)
     found["KDE, log p"] = float(np.mean(kde.score_samples(test)))
@@ -61,7 +61,7 @@ def measure(made: Any, n_train: int, sizes: Sizes, seed: int) -> dict[str, float
         "EBMS, log p": float(np.mean(shift.score_samples(test))),
         "EBMS, VI train": vi(shift.labels_, truth),
         "EBMS, VI test": vi(shift.predict(test), test_truth),
-        "EBMS, clusters": float(len(np.unique(shift.labels_))),
+        "EBMS, groups": float(len(np.unique(shift.labels_))),
     }
     return found
 
@@ -76,8 +76,8 @@ COLUMNS = (
     "DPM, VI test",
     "EBMS, VI train",
     "EBMS, VI test",
-    "DPM, clusters",
-    "EBMS, clusters",
+    "DPM, groups",
+    "EBMS, groups",
 )
 PAPER = [
     "paper",
@@ -115,7 +115,7 @@ def run(sizes: Sizes) -> Outcome:
             for name, value in measure(made, n_train, sizes, seed).items():
                 collected[name].append(value)
         series[str(n_train)] = dict(collected)
-        digits = {"log p": 3, "VI": 3, "clusters": 1}
+        digits = {"log p": 3, "VI": 3, "groups": 1}
         rows.append(
             [
                 n_train,
@@ -127,7 +127,7 @@ def run(sizes: Sizes) -> Outcome:
         )
     best = np.mean([np.mean(panel["true, log p"]) for panel in series.values()])
     return Outcome(
-        "Figure 8: three Mallows components, 5 of 12 items",
+        "Figure 8: three Mallows models, 5 of 12 items",
         ["N", *COLUMNS],
         rows,
         [
@@ -135,7 +135,7 @@ def run(sizes: Sizes) -> Outcome:
             f"The true model has {best:.2f} nats, {best / np.log(10):.2f} in decimal logarithms. The paper's "
             "axis, from -8 to -2, has room for both; that of figure 9 is decimal.",
             "Replicates draw new centers; the paper does not say whether its three are the same throughout.",
-            "Mean-shift gives clusters. Their likelihood is that of the mixture of Mallows models around "
+            "Mean-shift gives groups. Their likelihood is that of the mixture of Mallows models around "
             "their centers, with their shares and one θ by maximum likelihood; test lists go to the "
             "likeliest cluster.",
             "KDE has the true θ as its width, as in the paper.",

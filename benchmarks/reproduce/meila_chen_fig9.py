@@ -1,4 +1,4 @@
-"""Figure 9 of Meilă & Chen (2010): the Jester jokes, DP mixture against kernel density estimates.
+"""Figure 9 of Meilă & Chen (2010): the Jester jokes, DP mixture against density estimates.
 
 The 70 most frequently rated of the 100 jokes, the five best of each user, N = 100, 1000, 3000 users for
 training and 3000 for testing; KDE with widths 0.03, 0.1, 0.4 and 1. The paper finds 4 to 9 clusters with all
@@ -59,13 +59,13 @@ def measure(train: Rankings, test: Rankings, sizes: Sizes, seed: int) -> dict[st
         n_draws=sizes.n_draws, n_burn_in=sizes.n_burn_in, random_state=seed, progress=False
     ).fit(train)
     theta = theta_by_rank(model._fit.clusters)
-    counts = np.asarray(model._fit.draws.arrays["n_clusters"])
+    counts = np.asarray(model._fit.draws.arrays["n_groups"])
     sizes_of = np.bincount(model.labels_)
     found: dict[str, Any] = {
         "DPM": float(np.mean(model.score_samples(test))) / LOG10,
-        "clusters": float(model.n_clusters_),
-        "clusters in a draw": float(counts.mean()),
-        "large clusters": float(np.sum(sizes_of >= 0.01 * len(train))),
+        "groups": float(model.n_clusters_),
+        "groups in a draw": float(counts.mean()),
+        "large groups": float(np.sum(sizes_of >= 0.01 * len(train))),
         "theta": theta.tolist(),
     }
     for width in sizes.widths:
@@ -96,29 +96,29 @@ def run(sizes: Sizes) -> Outcome:
                 collected[name].append(value)
         series[str(n_train)] = dict(collected)
         theta = np.mean(collected["theta"], axis=0)
-        clusters = collected["clusters"]
+        clusters = collected["groups"]
         rows.append(
             [
                 n_train,
                 spread(collected["DPM"]),
                 *[spread(collected[name]) for name in kdes],
-                spread(collected["clusters in a draw"], 1),
+                spread(collected["groups in a draw"], 1),
                 f"{min(clusters):.0f} to {max(clusters):.0f}",
-                spread(collected["large clusters"], 1),
+                spread(collected["large groups"], 1),
                 ", ".join(f"{value:.3f}" for value in theta),
             ]
         )
     falling = np.prod(sizes.n_jokes - np.arange(sizes.length, dtype=float))
     return Outcome(
         f"Figure 9: Jester, the best {sizes.length} of {sizes.n_jokes} jokes",
-        ["N", "DPM, log10 p", *kdes, "clusters in a draw", "in the estimate", "of at least 1 %", "θ_j"],
+        ["N", "DPM, log10 p", *kdes, "groups in a draw", "in the estimate", "of at least 1 %", "θ_j"],
         rows,
         [
             f"Users: the {len(lists):,} who rated all {sizes.n_jokes} jokes; whoever left one out might like "
             "it best. The paper does not say whom it takes.",
-            f"Decimal log-likelihood per test list; the uniform law has {-np.log10(falling):.2f}, so that "
+            f"Decimal log-likelihood per test list; uniform lists have {-np.log10(falling):.2f}, so that "
             "the paper's axis can only be decimal.",
-            "θ_j is averaged over clusters by size.",
+            "θ_j is averaged over groups by size.",
         ],
         series,
     )

@@ -109,7 +109,7 @@ def draw(outcome: Outcome, figure: Any) -> None:
     rng = np.random.default_rng(3)
     for axis, (name, title) in zip(axes, titles.items(), strict=True):
         ids = np.array(outcome.series[name])
-        # Neighbouring numbers must not have neighbouring colours.
+        # Neighboring numbers must not have neighboring colors.
         shuffled = rng.permutation(ids.max() + 1)
         axis.imshow(
             shuffled[ids], cmap="tab20" if ids.max() < 20 else "nipy_spectral", interpolation="nearest"

@@ -117,7 +117,7 @@ def draw(outcome: Outcome, figure: Any) -> None:
     for chain, trace in enumerate(traces):
         axis.plot(np.arange(1, len(trace) + 1), trace, lw=0.8, label=f"MPCC {chain + 1}")
     axis.plot(np.arange(n + 1, 2 * n + 1), consensus, lw=1.4, color="black", label="MPCCE")
-    axis.axvline(n, color="grey", lw=0.6, ls=":")
+    axis.axvline(n, color="gray", lw=0.6, ls=":")
     late = np.concatenate([traces[:, n // 10 :].ravel(), consensus[n // 10 :]])
     margin = 0.05 * np.ptp(late)
     axis.set_ylim(late.min() - margin, late.max() + margin)

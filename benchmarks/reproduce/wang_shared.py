@@ -150,4 +150,4 @@ def averaged(scores: np.ndarray, average: Literal["cells", "matrix", "log"]) -> 
 def log_likelihood(fit: BlockFit, draw: BlockDraw) -> float:
     """Return ln p(matrix | blocks), parameters integrated out."""
     matrix = fit.known_matrix
-    return float(log_blocks(matrix.law, *block_sums(matrix, draw))) + matrix.log_constant
+    return float(log_blocks(matrix.block_prior, *block_sums(matrix, draw))) + matrix.log_constant

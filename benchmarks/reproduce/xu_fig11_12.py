@@ -59,9 +59,9 @@ def judged(direction: np.ndarray, concentration: float, rows: Rankings) -> str:
     """Return what the rows' log-probability per person truly is, for the fitted κ and the best along θ."""
 
     def value(kappa: float) -> float:
-        law = Angle(direction, kappa, "vmf", items=rows.items)
-        sums, _ = log_compatible_sums(rows, law.tilts[None, :], n_particles=32)
-        return float(sums.mean() - law.log_normalizer() - law.normalizer_error())
+        drawn = Angle(direction, kappa, "vmf", items=rows.items)
+        sums, _ = log_compatible_sums(rows, drawn.tilts[None, :], n_particles=32)
+        return float(sums.mean() - drawn.log_normalizer() - drawn.normalizer_error())
 
     values = {kappa: value(kappa) for kappa in GRID}
     best = max(values, key=lambda kappa: values[kappa])

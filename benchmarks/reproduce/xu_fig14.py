@@ -1,8 +1,8 @@
-"""Figure 14 and table 5 of Xu, Alvo & Yu (2018), on other data: breast tumours by the ranks of 96 genes.
+"""Figure 14 and table 5 of Xu, Alvo & Yu (2018), on other data: breast tumors by the ranks of 96 genes.
 
-The paper ranks 96 genes of the KEGG estrogen signalling pathway for 121 patients, clusters into two, and
+The paper ranks 96 genes of the KEGG estrogen signaling pathway for 121 patients, clusters into two, and
 has an AUC of 0.9183 for the receptor status (k-means 0.8235). Its data are not published with it. Here: 150
-tumours, 922 genes (van de Vijver et al. 2002, from the Bioconductor package genefu), 112 positive, 38
+tumors, 922 genes (van de Vijver et al. 2002, from the Bioconductor package genefu), 112 positive, 38
 negative. The genes are chosen without a look at the status: the most variable ones; the pathway's, of which
 14 are there, 10 of them without missing values; both together.
 """
@@ -42,8 +42,8 @@ class Sizes:
 QUICK = Sizes(n_init=10, n_folds=5, n_splits=1)
 
 
-def tumours() -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Return expression (tumours, genes without missing values), receptor status, gene symbols."""
+def tumors() -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return expression (tumors, genes without missing values), receptor status, gene symbols."""
     folder = next((f / "breast-er" for f in data_folders() if (f / "breast-er").is_dir()), None)
     if folder is None:
         raise DataNotFound(
@@ -93,7 +93,7 @@ def k_means_score(values: np.ndarray, seed: int) -> np.ndarray:
 
 
 def cross_validated(rankings: Rankings, status: np.ndarray, sizes: Sizes) -> float:
-    """Return the AUC of the classifier with known classes, on held-out tumours."""
+    """Return the AUC of the classifier with known classes, on held-out tumors."""
     from sklearn.model_selection import StratifiedKFold
 
     areas = []
@@ -112,7 +112,7 @@ def cross_validated(rankings: Rankings, status: np.ndarray, sizes: Sizes) -> flo
 
 def run(sizes: Sizes) -> Outcome:
     """Cluster and classify by every choice of genes."""
-    values, status, names = tumours()
+    values, status, names = tumors()
     rows: list[list[Any]] = [
         [
             "paper: 96 of the pathway, 121 patients",
@@ -140,12 +140,12 @@ def run(sizes: Sizes) -> Outcome:
             joint, _ = joint_log_probabilities(fitted._fit.components, rankings)
             known = cross_validated(rankings, status, sizes)
         odds = joint[:, 0] - joint[:, 1]
-        centred = part - part.mean(axis=0)
+        centered = part - part.mean(axis=0)
         scores = {
             "angle": odds,
             "k-means, ranks": k_means_score(ranks, sizes.seed),
             "k-means, values": k_means_score(part, sizes.seed),
-            "k-means, standardised": k_means_score(centred / centred.std(axis=0), sizes.seed),
+            "k-means, standardized": k_means_score(centered / centered.std(axis=0), sizes.seed),
         }
         rows.append(
             [
@@ -161,20 +161,20 @@ def run(sizes: Sizes) -> Outcome:
         agree = float(np.mean((odds > 0) == (status == 1)))
         errors = fitted.normalizer_errors_
         remarks.append(
-            f"{rule}: {100 * max(agree, 1 - agree):.0f} % of the tumours in the cluster of their status; "
+            f"{rule}: {100 * max(agree, 1 - agree):.0f} % of the tumors in the group of their status; "
             f"the approximate "
             f"normalizer is off by {', '.join(f'{float(e):+.1f}' for e in errors)} nats."
         )
         series[rule] = {name: _curve(status, score) for name, score in scores.items()}
     return Outcome(
-        "Figure 14: AUC for the receptor status, clusters found without it (larger cluster = positive)",
+        "Figure 14: AUC for the receptor status, groups found without it (larger group = positive)",
         [
             "genes",
             "angle",
             "by probabilities",
             "k-means, ranks",
             "values",
-            "standardised",
+            "standardized",
             "AngleClassifier, held out",
             "κ",
             "weights",
@@ -182,7 +182,7 @@ def run(sizes: Sizes) -> Outcome:
         rows,
         [
             *remarks,
-            "'angle' orders the tumours by log odds; 'by probabilities' by P(cluster), of which many are 1 "
+            "'angle' orders the tumors by log odds; 'by probabilities' by P(cluster), of which many are 1 "
             "to the last "
             "digit. k-means by the difference of squared distances.",
         ],

@@ -1,7 +1,7 @@
 """Figures 3 and 15 of Xu, Alvo & Yu (2018): the posterior by SIR, quadrature and variational inference.
 
 t = 3 with N = 20 and 100, κ = 1 and θ = (-0.71, 0, 0.71); t = 3 and 5 with N up to 200 (appendix D). The
-symmetric Kullback-Leibler divergence between the laws of κ is 0.45 (N = 20) and 0.44 (N = 100) in the
+symmetric Kullback-Leibler divergence between the posteriors of κ is 0.45 (N = 20) and 0.44 (N = 100) in the
 paper.
 """
 
@@ -142,8 +142,8 @@ def run(sizes: Sizes) -> Outcome:
         ],
         rows,
         [
-            "Symmetric KLD: KL(p, q) + KL(q, p) of the laws of κ, p by quadrature with a flat prior; 'as "
-            "the paper': VI with "
+            "Symmetric KLD: KL(p, q) + KL(q, p) of the posteriors of κ, p by quadrature with a flat prior; "
+            "'as the paper': VI with "
             "the published bound and a₀ = b₀ = 0.1; 'histograms': the same between draws of SIR and of VI "
             "in 20 bins; "
             "'published' and 'tight bound': both sides with the flat prior. κ: mean and standard "

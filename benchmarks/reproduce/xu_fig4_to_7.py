@@ -2,7 +2,7 @@
 
 Kullback-Leibler divergence of the estimated model from the true one over the number of rankings N and of
 items t, κ = 1 (given for figures 6 and 7; taken for figures 4 and 5 as well); the proposal of the paper's
-SIR is a Gamma law with mean κ̂ and variance 1.
+SIR is a Gamma distribution with mean κ̂ and variance 1.
 """
 
 from __future__ import annotations

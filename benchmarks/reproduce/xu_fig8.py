@@ -39,7 +39,7 @@ QUICK = Sizes(n_rankings=(10, 20, 50, 100), n_repetitions=5, n_draws=1000)
 
 
 def kl(p: np.ndarray, q: np.ndarray) -> float:
-    """Return the divergence of q from p, both as logarithms; q is normalised first."""
+    """Return the divergence of q from p, both as logarithms; q is normalized first."""
     p, q = p - np.logaddexp.reduce(p), q - np.logaddexp.reduce(q)
     return float(np.exp(p) @ (p - q))
 

@@ -88,7 +88,7 @@ def evidence_of(rankings: Rankings, prior_of: dict[str, float] = PAPER_PRIOR) ->
 
 
 def gamma_of(mean: float, variance: float) -> tuple[float, float]:
-    """Return shape and rate of a Gamma law."""
+    """Return shape and rate of a Gamma distribution."""
     return mean * mean / variance, mean / variance
 
 

@@ -115,7 +115,7 @@ def run(sizes: Sizes) -> Outcome:
         rows,
         [
             f"The printed values are those of θ = a ranking in {matches} of {total} cases, to the last "
-            "digit: the paper took the standardised ranking itself as direction.",
+            "digit: the paper took the standardized ranking itself as direction.",
             f"κ = 0.1: at most {small:.7f} % in every direction (printed: below 0.00001 %).",
             "The rate is relative to ln C, about ln t!. Where κ = 2t, one item that stands out costs "
             "many times "

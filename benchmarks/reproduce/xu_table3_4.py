@@ -86,10 +86,10 @@ def from_table_4(
     )
     settings = AngleParameters(3, inference="vi", normalizer="vmf", bound=bound, **PAPER_PRIOR)
     prior = AnglePrior.of(settings, data.items)
-    law, table = Variational(start, prior), AngleData(data)
-    masses = table.weighed(law.tilts, law.offsets)[2]
+    posterior, table = Variational(start, prior), AngleData(data)
+    masses = table.weighed(posterior.tilts, posterior.offsets)[2]
     moved = float(np.abs(masses - np.array(D)).max())
-    run = climb(law, table, 5000, 1e-10)
+    run = climb(posterior, table, 5000, 1e-10)
     return start, run.point.posterior, moved, run.history
 
 
@@ -124,7 +124,7 @@ def run(sizes: Sizes) -> Outcome:
     remarks: list[str] = []
     n = data.n_agents
     for k in sizes.n_components:
-        tell(f"{k} clusters")
+        tell(f"{k} groups")
         with quiet():
             vi = model("vi", k, n_init=sizes.n_init, seed=sizes.seed, max_iter=3000).fit(data)
             em = model("em", k, n_init=sizes.n_init, seed=sizes.seed, normalizer="exact", max_iter=3000)
@@ -158,7 +158,7 @@ def run(sizes: Sizes) -> Outcome:
         )
         true = AngleComponents(data.items, rough.weights_, rough.directions_, rough.concentrations_, "exact")
         remarks.append(
-            f"{k} clusters, maximum likelihood: {float(rough.log_likelihood_):,.1f} as the approximation "
+            f"{k} groups, maximum likelihood: {float(rough.log_likelihood_):,.1f} as the approximation "
             f"has it, truly "
             f"{float(data.counts @ densities(true, data)):,.1f}; with the exact normalizer "
             f"{float(em.log_likelihood_):,.1f}."
@@ -173,7 +173,7 @@ def run(sizes: Sizes) -> Outcome:
     for bound in ("published", "tight"):
         start, q, moved, history = from_table_4(data, bound)
         remarks.append(
-            f"From table 4's parameters, {bound} bound: one pass moves a cluster by {moved:.1f} people at "
+            f"From table 4's parameters, {bound} bound: one pass moves a group by {moved:.1f} people at "
             "most; the climb ends at "
             f"{described(q.mean_weights, q.mean_concentrations, q.directions)}; DIC "
             f"{dic_of(q, data):,.0f}; a "
@@ -194,7 +194,7 @@ def run(sizes: Sizes) -> Outcome:
         f"N = {n}; held-out: {sizes.n_folds} folds, nats per ballot, judged by the exact normalizer."
     )
     return Outcome(
-        "Table 3: DIC by the number of clusters, APA 1980",
+        "Table 3: DIC by the number of groups, APA 1980",
         [
             "G",
             "paper",
@@ -221,7 +221,7 @@ def draw(outcome: Outcome, figure: Any) -> None:
         figure.subplots(1, 2, sharey=True), outcome.series.items(), strict=True
     ):
         for g, direction in enumerate(directions):
-            axis.plot(list("ABCDE"), direction, marker="o", label=f"cluster {g + 1}")
+            axis.plot(list("ABCDE"), direction, marker="o", label=f"group {g + 1}")
         axis.set(title=name, ylabel="θ (small = preferred)")
         axis.legend(fontsize=7)
 

@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from permix.partitions import MixtureOfFiniteMixtures as MixtureOfFiniteMixtures
     from permix.partitions import PitmanYor as PitmanYor
     from permix.partitions import adjusted_rand as adjusted_rand
-    from permix.partitions import assignment_confidence as assignment_confidence
     from permix.partitions import binder_loss as binder_loss
     from permix.partitions import canonical_labels as canonical_labels
     from permix.partitions import credible_ball as credible_ball
+    from permix.partitions import how_sure as how_sure
     from permix.partitions import point_estimate as point_estimate
     from permix.partitions import similarity_matrix as similarity_matrix
     from permix.partitions import variation_of_information as variation_of_information
@@ -92,7 +92,7 @@ _HOME = {
         "permix.families": "Categorical Gaussian GaussianNIW Multinomial",
         "permix.mallows.estimator": "MallowsMixture",
         "permix.partitions": "DirichletProcess FiniteDirichlet Gamma MixtureOfFiniteMixtures PitmanYor "
-        "adjusted_rand assignment_confidence binder_loss canonical_labels credible_ball point_estimate "
+        "adjusted_rand binder_loss canonical_labels credible_ball how_sure point_estimate "
         "similarity_matrix variation_of_information",
         "permix.selection.select_components": "select_components",
     }.items()

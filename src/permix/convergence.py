@@ -16,10 +16,10 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def rank_r_hat(values: FloatArray) -> float:
-    """Return the larger of the rank-normalised split R-hat of location and of spread (equations 4 and 14)."""
+    """Return the larger of the rank-normalized split R-hat of location and of spread (equations 4 and 14)."""
     halves = _split(values)
     folded = np.abs(halves - np.median(halves))
-    return max(float(_r_hats(_rank_normalised(chains))) for chains in (halves, folded))
+    return max(float(_r_hats(_rank_normalized(chains))) for chains in (halves, folded))
 
 
 def split_r_hat(values: FloatArray) -> FloatArray:
@@ -40,8 +40,8 @@ def ess_mean(values: FloatArray) -> float:
 
 
 def ess_bulk(values: FloatArray) -> float:
-    """Return the effective number of draws for the centre of the distribution."""
-    return _ess(_rank_normalised(_split(values)))
+    """Return the effective number of draws for the center of the distribution."""
+    return _ess(_rank_normalized(_split(values)))
 
 
 def ess_tail(values: FloatArray) -> float:
@@ -60,7 +60,7 @@ def _split(values: FloatArray) -> FloatArray:
     return np.concatenate([values[:, :half], values[:, values.shape[1] - half :]])
 
 
-def _rank_normalised(values: FloatArray) -> FloatArray:
+def _rank_normalized(values: FloatArray) -> FloatArray:
     """Replace values by normal scores of their ranks, ties sharing their mean rank."""
     from scipy.special import ndtri
 
@@ -93,7 +93,7 @@ def _ess(chains: FloatArray) -> float:
         return float(m * n)
     correlation = 1.0 - (within - covariance) / total
     correlation[0] = 1.0
-    # Sums of neighbouring pairs are positive and decreasing in theory: stop where noise takes over (or, at
+    # Sums of neighboring pairs are positive and decreasing in theory: stop where noise takes over (or, at
     # the latest, at the last pair worth estimating), and let none exceed the one before it.
     last = max((n - 3) // 2, 0)
     pairs = correlation[0 : 2 * last + 1 : 2] + correlation[1 : 2 * last + 2 : 2]

@@ -1,8 +1,13 @@
-"""The exceptions permix raises on purpose; every one carries a message meant for the user."""
+"""The exceptions permix raises on purpose; every one carries a message meant for the user.
+
+Messages count rows, columns and groups from 1, and name the line of a file where there is one. What counts
+from 0 is called an index, or the message says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 _NOT_GIVEN = ...  # the same object after a journey between processes
@@ -44,6 +49,9 @@ class Wording(NamedTuple):
         return self.option
 
 
+Part = str | Argument | Wording
+
+
 class Message(str):
     """A message that names arguments: text as usual, and once more in the words of the command line.
 
@@ -56,9 +64,9 @@ class Message(str):
     one column too many; name it by --count-column
     """
 
-    parts: tuple[str | Argument | Wording, ...]
+    parts: tuple[Part, ...]
 
-    def __new__(cls, *parts: str | Argument | Wording) -> Message:
+    def __new__(cls, *parts: Part) -> Message:
         """Join the parts; arguments are written as the library has them."""
         self = super().__new__(
             cls, "".join(part if isinstance(part, str) else part.in_python() for part in parts)
@@ -74,7 +82,7 @@ class Message(str):
 class _Said(Exception):
     """Takes a message, or the parts of a :class:`Message`."""
 
-    def __init__(self, *parts: str | Argument | Wording) -> None:
+    def __init__(self, *parts: Part) -> None:
         super().__init__(*parts if len(parts) < 2 else (Message(*parts),))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -91,6 +99,8 @@ def _restored(kind: type[_Said], args: tuple[Any, ...], facts: dict[str, Any]) -
 
 class PermixError(_Said):
     """Base of all errors permix raises on purpose."""
+
+    exit_code = 1  # of a command; 2 where nothing but its options is wrong
 
 
 class DataError(PermixError, ValueError):
@@ -113,12 +123,24 @@ class ParameterError(DataError):
         Its name.
     """
 
-    def __init__(self, parameter: str, value: object, must: str) -> None:
-        # None is a value of the library; on the command line an option is left out.
-        kept = must.removesuffix(" or None").rstrip(",")
-        rest = Wording(must[len(kept) :], "")
-        super().__init__(Argument(parameter, value), f" must be {kept}", rest)
+    exit_code = 2
+
+    def __init__(self, parameter: str, value: object, must: str | Wording) -> None:
+        if isinstance(must, str):
+            # None is a value of the library; on the command line an option is left out.
+            must = Wording(must, must.removesuffix(" or None").rstrip(","))
+        super().__init__(Argument(parameter, value), " must be ", must)
         self.parameter = parameter
+
+
+@contextmanager
+def about_parameters() -> Iterator[None]:
+    """Say of errors raised here that they are about parameters alone: no data were looked at."""
+    try:
+        yield
+    except DataError as error:
+        error.exit_code = ParameterError.exit_code
+        raise
 
 
 class CellError(DataError):

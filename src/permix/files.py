@@ -28,7 +28,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from permix.errors import DataError, FileFormatError, PermixWarning
+from permix.errors import DataError, FileFormatError, Message, PermixWarning, Wording
 
 Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
@@ -93,18 +93,19 @@ def read_unpacked(path: PathLike, max_bytes: int | None = None) -> bytes | bytea
                 while chunk := stream.read(_CHUNK):
                     content += chunk
                     if len(content) > most:
-                        raise FileFormatError(f"{os.fspath(path)}: {too_large(most)}", path)
+                        raise FileFormatError(too_large(most, f"{os.fspath(path)}: "), path)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             said = f"the gzip stream is truncated or damaged ({error}); fetch the file again"
             raise FileFormatError(f"{os.fspath(path)}: {said}", path) from error
         return content
 
 
-def too_large(most: int) -> str:
+def too_large(most: int, before: str = "") -> Message:
     """Say that a file would unpack to more than ``most`` bytes, and how to allow it."""
-    return (
-        f"it would unpack to more than {most} bytes; if you trust it, allow more by the environment variable "
-        f"{MAX_BYTES_VARIABLE} (for a fitted model also by max_bytes=)."
+    return Message(
+        f"{before}it would unpack to more than {most} bytes; if you trust it, allow more by the environment "
+        f"variable {MAX_BYTES_VARIABLE}",
+        Wording(" (for a fitted model also by max_bytes=).", "."),
     )
 
 

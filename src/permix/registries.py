@@ -109,7 +109,7 @@ PRIORS = Registry(
         ),
         "finite": Named(
             "permix.partitions.priors:FiniteDirichlet",
-            {"components": Setting(int, "number of groups", argument="n", flags=("--components", "-k"))},
+            {"groups": Setting(int, "number of groups", argument="n", flags=("--groups", "-k"))},
         ),
     },
 )

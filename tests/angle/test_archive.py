@@ -14,7 +14,7 @@ from permix import AngleMixture, Rankings
 from permix.errors import FileFormatError
 from permix.estimators.archive import read_model
 from permix.files import RESERVED, read_archive, write_archive
-from tests.estimators.conventions import by_name
+from tests.estimators.conventions import few_draws
 
 FULL = Rankings.from_orders(
     [["tea", "milk", "water", "juice"], ["milk", "tea", "water", "juice"], ["juice", "water", "tea", "milk"]],
@@ -31,10 +31,11 @@ LISTS = Rankings.from_orders([["tea", "milk"], ["juice"], ["water", "juice"]], i
 
 
 def fitted(data, k=2, **options):
-    values = {"random_state": 3, "progress": False, "n_init": 2, "n_draws": 8, "n_burn_in": 4}
+    values = {"random_state": 3, "progress": False, "n_init": 2}
+    options = few_draws({"n_components": k, **options}, data, n_draws=8, n_burn_in=4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return AngleMixture(k, **(values | by_name(options))).fit(data)
+        return AngleMixture(**(values | options)).fit(data)
 
 
 CASES = {
@@ -195,7 +196,7 @@ ANY = {
     "real counts": array_by("counts", lambda a: a.astype(float)),
     "history in two dimensions": array_by("history", lambda a: a[None]),
     "undefined history": array_by("history", lambda a: np.append(a, np.nan)),
-    "restarts in two dimensions": array_by("restart_objectives", lambda a: a[None]),
+    "restarts in two dimensions": array_by("start_objectives", lambda a: a[None]),
     "guarded by numbers": array_by("guarded", lambda a: a.astype(float)),
     "guarded too often": array_by("guarded", lambda a: np.append(a, True)),
     "likelihood alone": array_by("log_likelihood", lambda a: a[:1]),

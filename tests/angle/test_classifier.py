@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import warnings
 
 import numpy as np
@@ -15,21 +16,19 @@ from sklearn.utils.validation import validate_data
 
 import permix
 from permix import AngleClassifier, AngleMixture, Rankings
+from permix.angle import ascent as angle_ascent
 from permix.errors import DataError, PermixWarning
 from permix.runtime.seeds import seed_sequence
-from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS, by_name
+from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS, by_name, few_draws
 from tests.oracles import angle as oracle
 
 INFERENCES = ("vi", "em", "sir", "quadrature")
 
 
 def quick(**options):
-    return AngleClassifier(
-        **(
-            {"random_state": 0, "progress": False, "n_init": 2, "n_draws": 40, "n_burn_in": 10}
-            | by_name(options)
-        )
-    )
+    class_weights = {name: options.pop(name) for name in ("class_weights",) if name in options}
+    values = {"random_state": 0, "progress": False, "n_init": 2} | class_weights
+    return AngleClassifier(**(values | few_draws(options, n_draws=40, n_burn_in=10)))
 
 
 def silently(model, X, y):
@@ -89,7 +88,7 @@ def test_probabilities_are_bayes_rule(inference, class_weights, planted):
         share = (members.n_agents + 1) / 242 if class_weights == "shares" else 0.5
         if inference == "em":
             tilts = alone.concentrations_[0] * alone.directions_[0]
-            density = np.exp(oracle.standardised(5) @ tilts - oracle.exact_log_sum(tilts))
+            density = np.exp(oracle.standardized(5) @ tilts - oracle.exact_log_sum(tilts))
         else:
             density = np.exp(alone.score_samples(every))
         joint.append(share * density)
@@ -115,7 +114,7 @@ def test_incomplete_rankings_are_summed_over(planted):
     joint = np.empty((3, 2))
     for k in range(2):
         tilts = model.concentrations_[k] * model.directions_[k]
-        density = np.exp(oracle.standardised(5) @ tilts - oracle.exact_log_sum(tilts))
+        density = np.exp(oracle.standardized(5) @ tilts - oracle.exact_log_sum(tilts))
         for row, mask in enumerate(masks):
             joint[row, k] = model.class_prior_[k] * density[oracle.compatible(5, *mask)].sum()
     np.testing.assert_allclose(model.predict_proba(rows), joint / joint.sum(axis=1, keepdims=True), atol=1e-6)
@@ -165,6 +164,23 @@ def test_same_seed_same_classes(planted):
     np.testing.assert_array_equal(one.predict_proba(part), two.predict_proba(part))
     spawned = seed_sequence(0).spawn(2)
     assert spawned[0].spawn_key != spawned[1].spawn_key  # classes have numbers of their own
+
+
+def test_ctrl_c_ends_all_classes(planted, monkeypatch):
+    seeded, calls = angle_ascent.seeded_tilts, []
+
+    def interrupted(*arguments):
+        calls.append(None)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return seeded(*arguments)
+
+    monkeypatch.setattr(angle_ascent, "seeded_tilts", interrupted)
+    with pytest.warns(PermixWarning, match="interrupted: this is the best so far"):
+        model = quick(n_components=2, n_init=50).fit(planted.data, planted.labels)
+    assert [len(fit.start_objectives) for fit in model._fit.fits] == [3, 1]
+    assert model.predict_proba(planted.data).shape == (240, 2)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_works_with_scikit_learn(planted):

@@ -90,12 +90,17 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, ful
     code, out, err = run(*command, "--labels", labels, "--picture", picture)
     assert code == 0, err
     assert err == ""
-    for words in ("120 agents, 6 items", "by variational inference", "Consensus scores", "normalizer off by"):
+    for words in (
+        "120 agents, 6 items",
+        "by variational inference",
+        "Scores of the centers",
+        "normalizer off by",
+    ):
         assert words in out
     assert "tea ≻ coffee" in out
     assert "<svg" in picture.read_text()
     rows = table_in(labels)
-    assert list(rows[0]) == ["agent", "group", "probability"]
+    assert list(rows[0]) == ["agent", "group", "how_sure"]
     assert [int(row["group"]) - 1 for row in rows] == model.labels_.tolist()
     assert permix.adjusted_rand(model.labels_, made.labels) > 0.8
 
@@ -107,6 +112,7 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, ful
     assert report["aic"] == pytest.approx(model.aic(full))
     assert report["bic"] == pytest.approx(model.bic(full))
     table, scores = model.summary(), model.consensus()
+    assert list(table)[-1] == "center"
     for k, part in enumerate(report["groups"]):
         assert part["agents"] == table["agents"][k]
         assert part["weight"] == pytest.approx(model.weights_[k])
@@ -114,7 +120,7 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, ful
         assert part["concentration_high"] == pytest.approx(table["high"][k])
         assert part["normalizer_error"] == pytest.approx(float(model.normalizer_errors_[k]))
         mine = scores[scores["group"] == k]
-        assert part["consensus"] == mine["item"].tolist()
+        assert part["center"] == mine["item"].tolist()
         for name, column in (("score", "score"), ("score_low", "low"), ("score_high", "high")):
             assert part[name] == pytest.approx(dict(zip(mine["item"], mine[column], strict=True)))
         assert list(part["rank_high"].values()) == mine["rank_high"].tolist()
@@ -153,7 +159,7 @@ def test_every_inference_with_full_rankings(run, votes, tmp_path, inference, k):
     assert report["normalizer"] == ("vmf" if inference == "quadrature" else "exact")
     assert report["inference"] == inference
     assert len(report["groups"]) == k
-    assert report["groups"][0]["consensus"][:2] == ["tea", "coffee"]
+    assert report["groups"][0]["center"][:2] == ["tea", "coffee"]
     assert ("score_low" in report["groups"][0]) == (inference != "em") == ("DIC" in out)
     assert ("diagnostics" in report) == chained == ("Chains (2 × 40 draws" in out)
     assert (report["log_evidence"] is not None) == (inference == "quadrature" and k == 1)
@@ -171,7 +177,7 @@ def test_incomplete_rankings(run, lists, tmp_path, inference):
     code, out, err = run(*command, "--labels", labels, "--json")
     assert code == 0, err
     report = json.loads(out)
-    tops = [part["consensus"][:2] for part in report["groups"]]
+    tops = [part["center"][:2] for part in report["groups"]]
     assert tops[0] == ["tea", "coffee"]
     assert sorted(tops[1]) == ["cocoa", "water"]
     assert ("diagnostics" in report) == (inference != "em")
@@ -228,13 +234,8 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
         ([votes, "-k", 2, "--criterion", "dic"], "--criterion belongs to --select"),
         ([votes], "say how many groups with -k"),
         ([votes, "-k", 2, "--picture", "x.txt"], "pictures end in"),
-        ([votes, "-k", 2, "--inference", "gibbs"], "'gibbs' is not one of"),
+        ([votes, "-k", 2, "--inference", "gibbs"], '--inference gibbs must be "em", "sir"'),
         ([votes, "-k", 2, "--prior-rate", -1], "--prior-rate -1.0 must be a positive number"),
-    ):
-        code, _, err = run("fit", "angle", *arguments, *base)
-        said = " ".join(err.replace("│", " ").split())
-        assert (code, words in said) == (2, True), said
-    for arguments, words in (
         ([votes, "-k", 2, "--inference", "vi"], "ask for it with --normalizer vmf, or use --inference em"),
         ([votes, "-k", 2, "--draws", 9], "em climbs and draws nothing on these data; leave out --draws"),
         ([votes, "-k", 2, "--chains", 3], "em climbs and draws nothing on these data; leave out --chains"),
@@ -243,8 +244,17 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
             [votes, "-k", 2, "--inference", "sir", "--candidates", 99],
             "--inference sir runs chains on these data; leave out --candidates",
         ),
-        ([votes, "-k", 500], "--components 500 is more than the 120 agents"),
+        (
+            [votes, "--select", "1-2", "--draws", 9],
+            "em climbs and draws nothing on these data",
+        ),
+        ([votes, "--select", "1-2", "--criterion", "dic"], "--criterion dic averages over a posterior"),
         ([votes, "--select", "1-2", "--criterion", "bic", "--rule", "one-se"], "--rule one-se needs errors"),
+    ):
+        code, _, err = run("fit", "angle", *arguments, *base)
+        assert (code, words in err) == (2, True), err
+    for arguments, words in (
+        ([votes, "-k", 500], "--groups 500 is more than the 120 agents"),
         ([tmp_path / "none.csv", "-k", 2], "no file"),
     ):
         code, _, err = run("fit", "angle", *arguments, *base)
@@ -302,7 +312,7 @@ def test_predict_and_sample(run, fit, model, tmp_path):
     assert report["mean_log_probability"] == pytest.approx(model.score(rankings))
     code, _, err = run("predict", fit, newcomers, *new, "--samples", 20)
     said = " ".join(err.replace("│", " ").split())
-    assert (code, "--samples says nothing to an AngleMixture about --what groups" in said) == (2, True)
+    assert (code, "--samples says nothing to a fit of angle about --what groups" in said) == (2, True)
     completed = json.loads(run("predict", fit, newcomers, *new, "--what", "ranking", "--json")[1])["rows"]
     assert completed[0] == {"agent": "ann", "ranking": list(DRINKS)}
     order = model.complete(rankings, n_samples=200, random_state=0).orders[1]
@@ -332,8 +342,8 @@ def test_interrupted_climbs_and_chains_are_kept(run, votes, lists, tmp_path, mon
 
     import permix.angle.answers as module
 
-    real = module.fit_angle
-    monkeypatch.setattr(module, "fit_angle", lambda *given: replace(real(*given), interrupted=True))
+    real = module.fit_as_asked
+    monkeypatch.setattr(module, "fit_as_asked", lambda *given: replace(real(*given), interrupted=True))
     fit = tmp_path / "f.permix"
     code, out, err = run("fit", "angle", votes, "-k", 2, "-o", fit)
     assert code == 130
@@ -346,7 +356,7 @@ def test_interrupted_climbs_and_chains_are_kept(run, votes, lists, tmp_path, mon
     assert code == 130
     assert "the same command goes on from" in err
     assert (tmp_path / "g.permix.chains").is_dir()
-    monkeypatch.setattr(module, "fit_angle", real)
+    monkeypatch.setattr(module, "fit_as_asked", real)
     code, out, err = run("fit", "angle", lists, "-k", 1, "--inference", "sir", "-o", fit, *SHORT)
     assert code == 0, err
     assert "found chains" in err
@@ -355,7 +365,7 @@ def test_interrupted_climbs_and_chains_are_kept(run, votes, lists, tmp_path, mon
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "fit_angle", stopped)
+    monkeypatch.setattr(module, "fit_as_asked", stopped)
     code, _, err = run("fit", "angle", votes, "-k", 2, "-o", tmp_path / "h.permix")
     assert (code, "before there was anything to keep" in err) == (130, True)
 

@@ -93,7 +93,7 @@ def test_completed_rankings_agree_and_have_the_expected_ranks(components, rows):
         assert (ranks.high[row] >= ranks.mean[row]).all()
 
 
-def test_draws_have_the_joint_law_of_component_and_ranking(components, rows):
+def test_draws_have_the_joint_distribution_of_component_and_ranking(components, rows):
     size = 4000
     drawn = sample_completions(components, rows, size, random_state=2)
     code = {tuple(order): at for at, order in enumerate(ALL.tolist())}

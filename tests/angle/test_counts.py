@@ -124,6 +124,9 @@ def _unit(values):
         ({"inference": "sir", "prior_strength": 1e300, "prior_direction": range(5)}, r"1e\+09 or less"),
         ({"n_jobs": "abc"}, "n_jobs='abc'"),
         ({"n_jobs": 0}, "n_jobs=0"),
+        ({"n_draws": 60}, "inference='em' climbs and draws nothing on these data; leave out n_draws"),
+        ({"n_chains": 3}, "inference='em' climbs and draws nothing on these data; leave out n_chains"),
+        ({"inference": "sir", "n_candidates": 99}, "runs chains on these data; leave out n_candidates"),
         ({"store": "folder"}, "leave store out"),
         ({"store": "folder", "inference": "em"}, "leave store out"),
         ({"store": "folder", "inference": "quadrature", "normalizer": "vmf"}, "leave store out"),
@@ -134,9 +137,26 @@ def test_wishes_that_would_do_nothing_are_refused(votes, settings, match):
         permix.AngleMixture(**settings).fit(votes)
 
 
+def test_draws_that_no_class_uses_are_refused(votes):
+    classes = np.arange(40) < 10
+    with pytest.raises(DataError, match="draws nothing on these data; leave out n_draws"):
+        permix.AngleClassifier(n_draws=60).fit(votes, classes)
+    # One class with rankings of some items alone runs sweeps, and these take draws.
+    lists = [list(row[: 3 if mine else 5]) for row, mine in zip(votes.orders, classes, strict=True)]
+    unlisted = np.where(classes, "unknown", "below").tolist()
+    partly = permix.Rankings.from_orders(lists, n_items=5, unlisted=unlisted)
+    assert quietly(permix.AngleClassifier(n_draws=20, n_burn_in=10).fit, partly, classes).n_draws == 20
+
+
+def test_draws_are_refused_where_numbers_of_groups_are_compared(votes):
+    with pytest.raises(DataError, match="draws nothing on these data; leave out n_draws"):
+        permix.select_components(votes, [1, 2], model="angle", n_draws=60)
+
+
 def test_methods_of_scores_are_checked(votes):
     fitted = {
-        name: quietly(permix.AngleMixture(inference=name, **QUICK).fit, votes) for name in ("em", "sir")
+        "em": quietly(permix.AngleMixture().fit, votes),
+        "sir": quietly(permix.AngleMixture(inference="sir", **QUICK).fit, votes),
     }
     with pytest.raises(DataError, match="method='foo'"):
         fitted["sir"].score_samples(votes, method="foo")

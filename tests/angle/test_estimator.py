@@ -24,7 +24,7 @@ from permix.angle.components import AnglePrior, cap_of, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
-from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, by_name
+from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, few_draws
 from tests.oracles import angle as oracle
 
 INFERENCES = ("vi", "em", "sir", "quadrature")
@@ -32,8 +32,9 @@ PULLED = {"inference": "sir", "prior_strength": 1.0}
 
 
 def quick(n_components=1, **options):
-    values = {"random_state": 0, "progress": False, "n_init": 3, "n_draws": 30, "n_burn_in": 10}
-    return AngleMixture(n_components, **(values | by_name(options)))
+    options |= {"n_components": n_components}
+    values = {"random_state": 0, "progress": False, "n_init": 3}
+    return AngleMixture(**(values | few_draws(options, n_draws=30, n_burn_in=10)))
 
 
 def silently(model, data):
@@ -82,7 +83,7 @@ def drawn(t, n, kappa, seed=0):
     rng = np.random.default_rng(seed)
     direction = rng.standard_normal(t)
     direction -= direction.mean()
-    weights = np.exp(kappa * oracle.standardised(t) @ direction / np.linalg.norm(direction))
+    weights = np.exp(kappa * oracle.standardized(t) @ direction / np.linalg.norm(direction))
     return oracle.orders(t)[rng.choice(len(weights), n, p=weights / weights.sum())]
 
 
@@ -98,7 +99,7 @@ def test_exact_maximum_likelihood(t, kappa):
     orders = drawn(t, 200, kappa)
     model = silently(quick(inference="em", normalizer="exact"), orders)
     tilts, mean = model.concentrations_[0] * model.directions_[0], mean_of(orders)
-    y = oracle.standardised(t)
+    y = oracle.standardized(t)
     expected = np.exp(y @ tilts - oracle.exact_log_sum(tilts)) @ y
     np.testing.assert_allclose(expected, mean, atol=2e-5)
     basis = oracle.plane(t)
@@ -179,9 +180,9 @@ def start_tilts(k, t, seed=3):
 def test_em_is_em(mixed_rows):
     data = AngleData(mixed_rows, 1)
     settings = AngleParameters(2, inference="em", normalizer="vmf")
-    law = first_point(start_tilts(2, 5), data, settings, AnglePrior.of(settings, data.items))
-    run = climb(law, data, 12, 0.0)
-    start = law.components
+    distribution = first_point(start_tilts(2, 5), data, settings, AnglePrior.of(settings, data.items))
+    run = climb(distribution, data, 12, 0.0)
+    start = distribution.components
     y = data.dense()
     naive = naive_em(y, start.weights, start.directions, start.concentrations, len(run.history))
     np.testing.assert_allclose(run.history, naive, rtol=1e-9)
@@ -192,15 +193,15 @@ def test_em_is_em(mixed_rows):
 def test_exact_em_never_falls(mixed_rows, k):
     data = AngleData(mixed_rows, 1)
     settings = AngleParameters(k, inference="em", normalizer="exact")
-    law = first_point(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
-    run = climb(law, data, 200, 1e-12)
+    distribution = first_point(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
+    run = climb(distribution, data, 200, 1e-12)
     assert np.all(np.diff(run.history) > -1e-9)
     found = run.point.components
     logs = np.log(found.weights) + data.dense() @ found.tilts.T - oracle.exact_log_sum(found.tilts)
     assert run.objective == pytest.approx(logsumexp(logs, axis=1).sum(), rel=1e-10)
     # At the maximum every component has the mean of its members.
     p = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-    y = oracle.standardised(5)
+    y = oracle.standardized(5)
     for g in range(k):
         mean = p[:, g] @ data.dense() / p[:, g].sum()
         expected = np.exp(y @ found.tilts[g] - oracle.exact_log_sum(found.tilts[g])) @ y
@@ -211,8 +212,8 @@ def test_exact_em_never_falls(mixed_rows, k):
 def test_the_evidence_bound_never_falls(mixed_rows, k):
     data = AngleData(mixed_rows, 1)
     settings = AngleParameters(k, inference="vi", normalizer="vmf", prior_shape=2.0, prior_rate=0.2)
-    law = first_point(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
-    run = climb(law, data, 300, 1e-12)
+    distribution = first_point(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
+    run = climb(distribution, data, 300, 1e-12)
     assert not run.point.guarded.any()
     assert np.all(np.diff(run.history) > -1e-7)
     assert run.history[-1] > run.history[0]
@@ -228,19 +229,19 @@ def test_the_evidence_bound_is_what_equation_14_says():
     model = silently(quick(2, **options), orders)
     q = model._fit.variational
     prior = oracle.Prior(3.0, 0.8)
-    y = oracle.standardised(3)[[int(np.flatnonzero(oracle.compatible(3, *row))[0]) for row in TINY]]
+    y = oracle.standardized(3)[[int(np.flatnonzero(oracle.compatible(3, *row))[0]) for row in TINY]]
     theta, sphere = oracle.sphere(3, 60)
     rho, divergence = np.empty((len(y), 2)), 0.0
     for g in range(2):
-        law = stats.gamma(q.shapes[g], scale=1 / q.rates[g])
-        kappa = np.exp(np.linspace(math.log(law.ppf(1e-13)), math.log(law.isf(1e-14)), 600))
-        weights = (np.gradient(np.log(kappa)) * kappa * law.pdf(kappa))[:, None] * sphere
+        distribution = stats.gamma(q.shapes[g], scale=1 / q.rates[g])
+        kappa = np.exp(np.linspace(math.log(distribution.ppf(1e-13)), math.log(distribution.isf(1e-14)), 600))
+        weights = (np.gradient(np.log(kappa)) * kappa * distribution.pdf(kappa))[:, None] * sphere
         about = q.lengths[g] * kappa
         log_theta = about[:, None] * (theta @ q.directions[g]) - oracle.log_moment(3, about)[:, None]
         weights = weights * np.exp(log_theta)
         logs = kappa[:, None, None] * (theta @ y.T) - oracle.vmf_log_sum(3, kappa)[:, None, None]
         rho[:, g] = np.tensordot(weights, logs, axes=2)
-        log_q = log_theta + law.logpdf(kappa)[:, None]
+        log_q = log_theta + distribution.logpdf(kappa)[:, None]
         divergence += float((weights * (log_q - prior.log_density(kappa, theta))).sum())
         beta = stats.beta(q.counts[g], q.counts.sum() - q.counts[g])
         log_weight = integrate.quad(lambda x, beta=beta: beta.pdf(x) * math.log(x), 0, 1)[0]
@@ -252,7 +253,7 @@ def test_the_evidence_bound_is_what_equation_14_says():
     assert model.elbo_ == pytest.approx(direct, abs=2e-5)
     # The bound is below the evidence of the mixture.
     grid = oracle.Grid(3, TINY, prior, "vmf", low=1e-3, high=60.0, n_kappa=300, n_sphere=60)
-    evidence = grid.labellings(1.3)[2]
+    evidence = grid.labelings(1.3)[2]
     assert model.elbo_ < evidence
     assert evidence - model.elbo_ < 2.0
     without_entropy = float(rho.max(axis=1).sum()) - divergence
@@ -289,7 +290,7 @@ def test_large_data_are_tried_in_part(monkeypatch, planted):
     model = silently(quick(2, inference="em"), planted.data)
     whole = silently(quick(2, inference="em", n_init=1), planted.data)
     assert float(model.log_likelihood_) == pytest.approx(float(whole.log_likelihood_), abs=0.5)
-    assert model._fit.restart_objectives.shape == (3,)
+    assert model._fit.start_objectives.shape == (3,)
 
 
 @pytest.mark.parametrize("inference", INFERENCES)
@@ -305,7 +306,7 @@ def test_counts_are_agents(planted, inference):
 def test_a_posterior_has_intervals_and_em_has_none(planted):
     part = planted.data[:80]
     for inference in ("vi", "sir", "quadrature"):
-        model = silently(quick(2, inference=inference, n_draws=60), part)
+        model = silently(quick(2, inference=inference), part)
         table = model.consensus(0.8)
         assert list(table.columns) == [
             "group",
@@ -345,7 +346,7 @@ def test_criteria_against_their_definitions():
     model = silently(quick(1, inference="quadrature", n_draws=300), orders)
     draws = model._fit.draws.arrays
     tilts = draws["concentrations"][0, :, 0, None] * draws["directions"][0, :, 0]
-    y = oracle.standardised(4)[
+    y = oracle.standardized(4)[
         [int(np.flatnonzero((oracle.orders(4) == row).all(axis=1))[0]) for row in orders]
     ]
     logs = tilts @ y.T - oracle.vmf_log_sum(4, draws["concentrations"][0, :, 0])[:, None]
@@ -374,7 +375,7 @@ def test_ctrl_c_keeps_the_best_start(planted, monkeypatch):
     monkeypatch.setattr(angle_ascent, "seeded_tilts", interrupted)
     with pytest.warns(PermixWarning, match="interrupted: this is the best so far"):
         model = quick(2, n_init=50, inference="em").fit(planted.data)
-    reached = model._fit.restart_objectives
+    reached = model._fit.start_objectives
     assert len(reached) == 3
     assert model._fit.interrupted
     assert float(model.log_likelihood_) == pytest.approx(reached.max(), rel=1e-9)
@@ -453,7 +454,7 @@ def test_probabilities_are_bayes_rule(inference, planted):
     )
     masks = [((0, 1, 2, 3, 4, 5), True), ((2, 0), False), ((5, 4, 3), True), ((1,), False)]
     components = model._fit.components
-    weights = np.exp(components.tilts @ oracle.standardised(6).T - components.log_sums[:, None])
+    weights = np.exp(components.tilts @ oracle.standardized(6).T - components.log_sums[:, None])
     joint = np.array(
         [components.weights * weights[:, oracle.compatible(6, *mask)].sum(axis=1) for mask in masks]
     )
@@ -469,7 +470,7 @@ def test_the_mixture_is_sampled():
     model = silently(quick(2, inference="em"), np.vstack([drawn(4, 80, 5.0, 1), drawn(4, 60, 4.0, 2)]))
     seen, labels = model.sample(30_000, random_state=1, return_labels=True)
     components = model._fit.components
-    weights = np.exp(oracle.standardised(4) @ components.tilts.T - oracle.exact_log_sum(components.tilts))
+    weights = np.exp(oracle.standardized(4) @ components.tilts.T - oracle.exact_log_sum(components.tilts))
     exact = weights @ components.weights
     codes = {tuple(order): index for index, order in enumerate(oracle.orders(4).tolist())}
     counts = np.bincount([codes[tuple(row)] for row in seen.orders.tolist()], minlength=24)
@@ -495,7 +496,7 @@ def test_works_with_scikit_learn(planted):
         ({"n_components": 2.0}, "n_components"),
         ({"n_components": True}, "n_components"),
         ({"n_components": 7}, "n_components=7 is more than the 6 agents"),
-        ({"inference": "magic"}, 'inference=\'magic\' must be "em" or "sir" or "vi" or "quadrature"'),
+        ({"inference": "magic"}, 'inference=\'magic\' must be "em", "sir", "vi" or "quadrature"'),
         ({"normalizer": "none"}, "normalizer='none'"),
         ({"bound": "loose"}, "bound='loose'"),
         ({"inference": "vi", "normalizer": "exact"}, "rests on the von Mises–Fisher normalizer"),
@@ -541,7 +542,7 @@ def test_bad_data_are_named():
         model.fit(np.array([[0.5, 1.5, 2.5]]))
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.array([[0.0, np.nan, 1.0]]))
-    with pytest.raises(DataError, match=r"row 1 .*listed twice"):
+    with pytest.raises(DataError, match=r"row 2: .*listed twice"):
         model.fit(np.array([[0, 1, 2], [1, 1, 2]]))
     with pytest.raises(DataError, match="no rows"):
         model.fit(Rankings.from_orders(np.empty((0, 3), int), n_items=3))

@@ -12,7 +12,8 @@ from scipy import optimize
 
 from permix.angle import exact_jit as kernels
 from permix.angle.gibbs.moves import metropolis_steps
-from permix.angle.maximum import maximize
+from permix.angle.quasi_newton import Summed
+from permix.angle.quasi_newton import climbed as climbed_from
 from permix.distributions.angle.bessel_jit import log_sphere_moment
 from permix.distributions.angle.normalizers import log_sum, work_space
 from tests.oracles import angle as oracle
@@ -26,7 +27,7 @@ def some_tilts(t, kappa, seed=0):
 
 def mean_under(tilts):
     """E[y] by enumeration."""
-    y = oracle.standardised(len(tilts))
+    y = oracle.standardized(len(tilts))
     weights = np.exp(y @ tilts - oracle.exact_log_sum(tilts))
     return weights @ y
 
@@ -34,7 +35,9 @@ def mean_under(tilts):
 def climbed(mean, start=None, max_iter=200):
     t = len(mean)
     start = np.zeros(t) if start is None else start
-    return maximize(mean, oracle.scores(t), start, work_space("exact", t), max_iter)
+    known = Summed(mean[None], np.ones(1), oracle.scores(t))
+    end, history, _ = climbed_from(start[None], np.zeros(1), "exact", known, max_iter, 1e-10)
+    return end.tilts[0], history[-1], log_sum("exact", end.tilts[0], oracle.scores(t))
 
 
 @pytest.mark.parametrize("t", [3, 4, 6])
@@ -55,9 +58,9 @@ def test_at_the_maximum_the_mean_is_that_of_the_data(t, kappa):
         assert np.abs(mean_under(approximate * mean / r) - mean).max() > 1e-3
 
 
-def test_the_maximum_is_that_of_a_general_optimiser():
+def test_the_maximum_is_that_of_a_general_optimizer():
     rng = np.random.default_rng(2)
-    data = oracle.standardised(4)[rng.integers(24, size=9)]
+    data = oracle.standardized(4)[rng.integers(24, size=9)]
     mean = data.mean(axis=0)
     basis = oracle.plane(4)
     found = optimize.minimize(
@@ -80,7 +83,7 @@ def test_every_climb_gains():
 
 def test_rankings_that_are_all_alike_have_no_maximum():
     """The supremum of the mean log-probability is 0; the climb comes close and stays finite."""
-    y = oracle.standardised(4)[5]
+    y = oracle.standardized(4)[5]
     tilts, value, _ = climbed(y)
     assert np.isfinite(tilts).all()
     assert -1e-3 < value <= 1e-12
@@ -97,7 +100,7 @@ PRIORS = {
 
 def run(prior, rows, n_sweeps=6000, seed=0, step=None):
     t = len(rows[0][0])
-    y = oracle.standardised(t)
+    y = oracle.standardized(t)
     sums = sum(y[oracle.compatible(t, *row)][0] for row in rows) if rows[0][0] else np.zeros(t)
     pull = np.zeros(t) if prior.direction is None else prior.strength * np.array(prior.direction)
     rng = np.random.default_rng(seed)
@@ -158,7 +161,7 @@ def test_steps_without_the_jacobian_are_found_out():
 
 
 def test_langevin_steps_without_their_ratio_are_found_out():
-    """The drift is not symmetric: accepted as if it were, the law is another."""
+    """The drift is not symmetric: accepted as if it were, the distribution is another."""
     kernel = kernels.metropolis_tilts.py_func
     names = dict(kernel.__globals__, _log_proposal=lambda *_: 0.0)
     names = dict(

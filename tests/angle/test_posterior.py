@@ -36,7 +36,7 @@ def some_orders(t, n=14, kappa=2.5, seed=1):
     rng = np.random.default_rng(seed)
     direction = rng.standard_normal(t)
     direction -= direction.mean()
-    weights = np.exp(kappa * oracle.standardised(t) @ direction / np.linalg.norm(direction))
+    weights = np.exp(kappa * oracle.standardized(t) @ direction / np.linalg.norm(direction))
     return oracle.orders(t)[rng.choice(len(weights), n, p=weights / weights.sum())]
 
 
@@ -131,25 +131,27 @@ def test_variational_bound_is_below_the_evidence_and_close(t, name):
 
 
 def pull_of(t, q):
-    law = stats.gamma(q.shapes[0], scale=1 / q.rates[0])
+    distribution = stats.gamma(q.shapes[0], scale=1 / q.rates[0])
     return integrate.quad(
-        lambda k: law.pdf(k) * k * oracle.ratio(0.5 * (t - 3), q.lengths[0] * k), 1e-12, law.isf(1e-13)
+        lambda k: distribution.pdf(k) * k * oracle.ratio(0.5 * (t - 3), q.lengths[0] * k),
+        1e-12,
+        distribution.isf(1e-13),
     )[0]
 
 
 def bound_by_quadrature(t, name, q):
     """E_q[ln p(Y, κ, θ) - ln q(κ, θ)] on a grid of κ and θ."""
     grid = grid_of(t, name)
-    law = stats.gamma(q.shapes[0], scale=1 / q.rates[0])
-    kappa = np.exp(np.linspace(math.log(law.ppf(1e-13)), math.log(law.isf(1e-14)), 400))
-    weights = np.gradient(np.log(kappa)) * kappa * law.pdf(kappa)
+    distribution = stats.gamma(q.shapes[0], scale=1 / q.rates[0])
+    kappa = np.exp(np.linspace(math.log(distribution.ppf(1e-13)), math.log(distribution.isf(1e-14)), 400))
+    weights = np.gradient(np.log(kappa)) * kappa * distribution.pdf(kappa)
     theta, sphere = oracle.sphere(t, 60)
-    y = oracle.standardised(t)
+    y = oracle.standardized(t)
     sums = sum(y[oracle.compatible(t, *row)][0] for row in grid.rows)
     likelihood = kappa[:, None] * (theta @ sums) - len(grid.rows) * oracle.vmf_log_sum(t, kappa)[:, None]
     about = q.lengths[0] * kappa
     log_q = about[:, None] * (theta @ q.directions[0]) - oracle.log_moment(t, about)[:, None]
-    inner = likelihood + grid.prior.log_density(kappa, theta) - log_q - law.logpdf(kappa)[:, None]
+    inner = likelihood + grid.prior.log_density(kappa, theta) - log_q - distribution.logpdf(kappa)[:, None]
     return float((weights[:, None] * sphere * np.exp(log_q) * inner).sum())
 
 
@@ -200,18 +202,18 @@ def test_predictive_density_is_the_integral(t, name):
 
 
 @pytest.mark.parametrize("t", [3, 4])
-def test_predictive_density_under_the_variational_law(t):
+def test_predictive_density_under_the_variational_distribution(t):
     found = fitted(t, "vi")
     q = found._fit.variational
-    law = stats.gamma(q.shapes[0], scale=1 / q.rates[0])
-    kappa = np.exp(np.linspace(math.log(law.ppf(1e-12)), math.log(law.isf(1e-12)), 250))
+    distribution = stats.gamma(q.shapes[0], scale=1 / q.rates[0])
+    kappa = np.exp(np.linspace(math.log(distribution.ppf(1e-12)), math.log(distribution.isf(1e-12)), 250))
     theta, sphere = oracle.sphere(t, 36)
     about = q.lengths[0] * kappa
-    weights = (np.gradient(np.log(kappa)) * kappa * law.pdf(kappa))[:, None] * sphere
+    weights = (np.gradient(np.log(kappa)) * kappa * distribution.pdf(kappa))[:, None] * sphere
     weights = weights * np.exp(about[:, None] * (theta @ q.directions[0]))
     weights = weights / np.exp(oracle.log_moment(t, about))[:, None]
     assert weights.sum() == pytest.approx(1.0, abs=1e-6)
-    cosines = theta @ oracle.standardised(t).T
+    cosines = theta @ oracle.standardized(t).T
     densities = np.exp(kappa[:, None, None] * cosines - oracle.vmf_log_sum(t, kappa)[:, None, None])
     exact = np.tensordot(weights, densities, axes=2)
     rows = Rankings.from_orders(oracle.orders(t), n_items=t)
@@ -244,7 +246,7 @@ def test_second_order_is_the_published_formula(t):
 def test_what_equation_26_prints_does_not_sum_to_one():
     found = fitted(4, "vi")
     q = found._fit.variational
-    cosines = oracle.standardised(4) @ q.directions[0]
+    cosines = oracle.standardized(4) @ q.directions[0]
     eta = np.sqrt(1 + q.lengths[0] ** 2 + 2 * q.lengths[0] * cosines)
     total = {
         misprint: sum(
@@ -289,21 +291,21 @@ def symmetric_divergence(p, q, kappa):
 
 
 def divergences(orders):
-    """Symmetric KL between quadrature and the two variational laws."""
+    """Symmetric KL between quadrature and the two variational distributions."""
     out = {}
     for bound in ("tight", "published"):
         found = fitted(3, "vi", "weak", orders, bound=bound)
         q = found._fit.variational
         evidence = fitted(3, "quadrature", "weak", orders)._fit.evidence
         kappa = np.linspace(1e-4, largest_concentration(3), 20_000)
-        law = stats.gamma(q.shapes[0], scale=1 / q.rates[0])
-        out[bound] = symmetric_divergence(evidence.log_density(kappa), law.logpdf(kappa), kappa)
+        distribution = stats.gamma(q.shapes[0], scale=1 / q.rates[0])
+        out[bound] = symmetric_divergence(evidence.log_density(kappa), distribution.logpdf(kappa), kappa)
     return out
 
 
 def drawn_as_in_section_5(n, seed):
     """T = 3, κ = 1, θ = (-0.71, 0, 0.71)."""
-    weights = np.exp(oracle.standardised(3) @ np.array([-0.5, 0.0, 0.5]) * math.sqrt(2))
+    weights = np.exp(oracle.standardized(3) @ np.array([-0.5, 0.0, 0.5]) * math.sqrt(2))
     rng = np.random.default_rng(seed)
     return oracle.orders(3)[rng.choice(6, n, p=weights / weights.sum())]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -19,12 +19,16 @@ from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
+from tests.estimators.conventions import few_draws
+from tests.every_run import turns_in_every_run
 from tests.oracles import angle as oracle
 
 
 @cache
 def voters(t, kind, sharpness=6.0):
-    """Three groups; full rankings, top lists of any length, or rankings of three items."""
+    """Three groups; full rankings, top lists of any length, rankings of three items, or all of these."""
+    if kind == "mixed":
+        return Rankings.concat([voters(t, each, sharpness)[:100] for each in ("full", "lists", "subsets")])
     made = permix.datasets.make_angle_mixture(300, t, 3, concentration=sharpness * t, random_state=t)
     rng = np.random.default_rng(0)
     orders = made.data.orders.tolist()
@@ -38,11 +42,12 @@ def voters(t, kind, sharpness=6.0):
 
 
 def all_of(t):
-    """Every full ranking, one-name ballot, top-2 list, and ranking of three given items."""
-    yield "full", permutations(range(t)), "below"
-    yield "one name", permutations(range(t), 1), "below"
-    yield "two names", permutations(range(t), 2), "below"
-    yield "a subset", permutations([t - 1, 0, 2]), "unknown"
+    """Every form of an observation: full rankings, top lists of each length, rankings of each subset."""
+    for length in range(1, t + 1):
+        yield f"{length} names", permutations(range(t), length), "below"
+    for size in range(1, t):
+        for some in combinations(range(t), size):
+            yield f"the subset {some}", permutations(some), "unknown"
 
 
 def total(model, t, rows, unlisted):
@@ -51,23 +56,35 @@ def total(model, t, rows, unlisted):
 
 
 def fitted(data, k, **options):
-    options = {"random_state": 0, "progress": False, "n_draws": 60, "n_burn_in": 40} | options
+    options = few_draws({"n_components": k, **options}, data, n_draws=60, n_burn_in=40)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return AngleMixture(k, **options).fit(data)
+        return AngleMixture(**options, random_state=0, progress=False).fit(data)
 
 
-@pytest.mark.parametrize("kind", ["full", "lists", "subsets"])
-@pytest.mark.parametrize(("t", "k"), [(4, 2), (5, 4), (6, 3)])
-def test_probabilities_of_a_default_fit_sum_to_one(t, k, kind):
+@pytest.mark.parametrize(
+    ("shape", "inference", "kind"),
+    turns_in_every_run([(4, 2), (5, 4), (6, 3)], ["em", "sir"], ["full", "lists", "subsets", "mixed"]),
+)
+def test_probabilities_of_a_fit_sum_to_one(shape, inference, kind):
+    t, k = shape
     data = voters(t, kind)
-    model = fitted(data, k)
+    model = fitted(data, k, inference=inference)
     assert model.normalizer_ == "exact"
     for name, rows, unlisted in all_of(t):
         assert total(model, t, rows, unlisted) == pytest.approx(1.0, abs=1e-9), name
     # The approximation does not pass for such a model.
     twin = fitted(data, k, normalizer="vmf")
     assert any(abs(total(twin, t, rows, unlisted) - 1.0) > 0.02 for _, rows, unlisted in all_of(t))
+
+
+@pytest.mark.parametrize("kind", ["full", "lists", "subsets", "mixed"])
+def test_balanced_probabilities_sum_to_what_their_error_says(kind):
+    model = fitted(voters(5, kind), 2, normalizer="balanced")
+    expected = model.weights_ @ np.exp([float(error) for error in model.normalizer_errors_])
+    assert expected != pytest.approx(1.0, abs=1e-6)
+    for name, rows, unlisted in all_of(5):
+        assert total(model, 5, rows, unlisted) == pytest.approx(expected, rel=1e-9), name
 
 
 def test_the_approximation_is_taken_by_name_alone():
@@ -103,7 +120,7 @@ def mixture(t, k, kappa=6.0):
 def enumerated(components, data):
     """Log-likelihood and Σ p E[y | list], Σ p of the E-step, over all full rankings that agree."""
     t = components.n_items
-    y = oracle.standardised(t)
+    y = oracle.standardized(t)
     joint = np.exp(y @ components.tilts.T + components.offsets)
     log_likelihood, sums, masses = (
         0.0,
@@ -150,8 +167,36 @@ def test_the_e_step_survives_lists_of_probability_zero():
 
 
 @pytest.mark.parametrize("kind", ["full", "lists"])
-def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(kind, monkeypatch):
-    data = voters(6, kind, 2.0)
+@pytest.mark.parametrize(("t", "k"), [(4, 1), (5, 3), (6, 5)])
+def test_the_way_uphill_is_the_gradient(t, k, kind):
+    data = voters(t, kind)[:40]
+    data = data._replaced(counts=np.random.default_rng(1).integers(1, 5, size=40))
+    components = mixture(t, k)
+    total, sums, masses = enumerated(components, data)
+    y = oracle.standardized(t)
+    expected = np.exp(y @ components.tilts.T - components.log_sums).T @ y
+    made = (angle_data.TopLists if kind == "lists" else AngleData)(data)
+    found = made.uphill(components.tilts, np.log(components.weights), "exact")
+    slope = sums.T - masses[:, None] * expected
+    for mine, other in zip(found, (total, slope, masses), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
+    # EM's direction, for sums that were not normalized, is another one.
+    assert not np.allclose(found[1], sums.T, atol=0.1)
+
+
+def test_the_way_uphill_survives_tables_that_underflow():
+    components = mixture(6, 2, kappa=5000.0)
+    data = Rankings.from_orders([[int(x)] for x in components.orders[0][::-1]], n_items=6)
+    total, slope, masses = angle_data.TopLists(data).uphill(
+        components.tilts, np.log(components.weights), "exact"
+    )
+    assert np.isfinite(total)
+    assert masses.sum() == pytest.approx(6.0)
+    np.testing.assert_allclose(slope.sum(axis=1), 0.0, atol=1e-9)
+
+
+def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(monkeypatch):
+    data = voters(6, "full", 2.0)
     truth = fitted(data, 3, tol=1e-10, max_iter=3000)
     monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
     calls = []
@@ -159,7 +204,9 @@ def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(kind, monkeypatch):
     monkeypatch.setattr(
         angle_ascent,
         "climb",
-        lambda law, *rest: calls.append(law.components.normalizer) or real(law, *rest),
+        lambda distribution, *rest: (
+            calls.append(distribution.components.normalizer) or real(distribution, *rest)
+        ),
     )
     found = fitted(data, 3, tol=1e-10, max_iter=3000)
     assert calls == ["balanced"] * 10 + ["exact"]
@@ -170,7 +217,7 @@ def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(kind, monkeypatch):
 
 def test_seeds_of_top_lists_are_mean_scores():
     lists = Rankings.from_orders([[2], [1, 0], [0, 1, 2, 3]], n_items=4)
-    y = oracle.standardised(4)
+    y = oracle.standardized(4)
     for row, n, found in zip(lists.orders, lists.lengths, angle_data.TopLists(lists).dense(), strict=True):
         mean = y[oracle.compatible(4, tuple(row[:n].tolist()), True)].mean(axis=0)
         np.testing.assert_allclose(found, mean / np.linalg.norm(mean), atol=1e-12)

@@ -63,7 +63,7 @@ def draw_from_model(rng, setup):
     labels = rng.choice(setup.k, size=len(PATTERNS), p=weights)
     rows = []
     for label, (length, below) in zip(labels, PATTERNS, strict=True):
-        logs = kappas[label] * oracle.standardised(T) @ directions[label]
+        logs = kappas[label] * oracle.standardized(T) @ directions[label]
         p = np.exp(logs - logs.max())
         order = oracle.orders(T)[rng.choice(len(p), p=p / p.sum())]
         if not below:  # which items are missing does not depend on the ranking
@@ -78,7 +78,7 @@ def quantities(weights, kappas, directions, labels, rows):
     own = int(labels[0])
     tilts = kappas[:, None] * directions
     log_sums = oracle.exact_log_sum(tilts)
-    weights_of = np.exp(oracle.standardised(T) @ tilts.T - log_sums)
+    weights_of = np.exp(oracle.standardized(T) @ tilts.T - log_sums)
     likelihood = 0.0
     for label, row, (_, below) in zip(labels, rows, PATTERNS, strict=True):
         likelihood += np.log(weights_of[oracle.compatible(T, tuple(row), below), label].sum())

@@ -28,7 +28,7 @@ def grow(rng, stats_, labels, rows):
 
 
 def joint_draw(rng, family, prior):
-    """Concentration, partition and data from their joint prior law."""
+    """Concentration, partition and data from their joint prior distribution."""
     concentration = rng.gamma(GAMMA.shape, 1 / GAMMA.rate) if isinstance(prior, DirichletProcess) else 0.0
     spec = DirichletProcess(concentration) if isinstance(prior, DirichletProcess) else prior
     labels = np.asarray(spec.sample(N_POINTS, rng)).ravel()

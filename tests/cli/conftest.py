@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import sys
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
+import typer
 
 import permix
-from permix.cli import main
+from permix.cli import app, main
+from permix.estimators.registry import MODELS
+
+build = app.build
+
+
+@cache
+def built(models):
+    """The command line of these models: most of the time of a call that is refused goes into building it."""
+    return typer.main.get_command(build())
 
 
 @pytest.fixture
 def run(monkeypatch, capsys):
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["permix", *map(str, arguments)])
+        monkeypatch.setattr(app, "build", lambda: built(tuple(map(id, MODELS.values()))))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", permix.errors.ConvergenceWarning)
             try:

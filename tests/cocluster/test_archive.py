@@ -224,7 +224,7 @@ ANY = {
     "no draws": array_by("draws/row_labels", lambda a: a[:, :0]),
     "text for likelihood": array_by("draws/log_likelihood", lambda a: a.astype("U8")),
     "undefined likelihood": array_by("draws/log_joint", lambda a: a * np.nan),
-    "numbers of clusters of another shape": array_by("draws/n_row_clusters", np.ravel),
+    "numbers of clusters of another shape": array_by("draws/n_row_groups", np.ravel),
     "statistics of another shape": array_by("statistics/proposed", np.ravel),
 }
 MATRIX = {
@@ -264,7 +264,7 @@ LEVELS = {
 }
 GRID = {
     "labels with a gap": array_by("draws/row_labels", lambda a: np.where(a == 0, 5, a)),
-    "another number of clusters": array_by("draws/n_column_clusters", lambda a: a + 1),
+    "another number of clusters": array_by("draws/n_column_groups", lambda a: a + 1),
     "another number of blocks": array_by("draws/n_blocks", lambda a: a + 1),
     "huge estimate": array_by("row_estimate", put(0, 2**33)),
     "negative estimate": array_by("column_estimate", put(0, -1)),
@@ -309,7 +309,7 @@ OWN = {
         "sums of other blocks": array_by("draws/block_sums", lambda a: a[:, :, ::-1, ::-1].copy()),
         "sums of other levels": array_by("draws/block_sums", _all_at_the_first),
         "another number of blocks": array_by("draws/n_blocks", lambda a: a - 1),
-        "another number of used clusters": array_by("draws/n_row_clusters", lambda a: a - 1),
+        "another number of used clusters": array_by("draws/n_row_groups", lambda a: a - 1),
     },
     "mixed numbers": {
         "sums of the other sign": array_by("draws/block_sums", lambda a: -a),
@@ -333,8 +333,8 @@ OWN = {
         "a best draw past the end": facts_with(best_draw=12),
         "no best draw": facts_with(best_draw=None),
         "another number of blocks": array_by("draws/n_blocks", lambda a: a + 1),
-        "another number of row clusters": array_by("draws/n_row_clusters", lambda a: a + 1),
-        "another number of column clusters": array_by("draws/n_column_clusters", lambda a: a - 1),
+        "another number of row clusters": array_by("draws/n_row_groups", lambda a: a + 1),
+        "another number of column clusters": array_by("draws/n_column_groups", lambda a: a - 1),
         "another number of cuts": array_by("draws/n_cuts", lambda a: a + 1),
         "a smaller budget": settings_with(budget=0.01),
         "another prior": settings_with(prior="dp", budget=1.0),

@@ -152,7 +152,7 @@ def test_cells_of_fitted_rows(case, draws):
 
 
 def naive_values(family, members):
-    """Return the law of one more cell of a block: probability of each level, or the mean."""
+    """Return the distribution of one more cell of a block: probability of each level, or the mean."""
     if family.has_levels:
         return np.exp([naive_log_predictive(family, level, members) for level in family.levels])
     a = family.pseudo_count
@@ -186,7 +186,7 @@ def test_evidence_of_new_rows(case, draws):
 
 
 def naive_new_row_values(family, cells, draws, own, column):
-    """Return the law of a cell of a new row by enumerating draws and classes."""
+    """Return the distribution of a cell of a new row by enumerating draws and classes."""
     terms = [naive_row_terms(family, cells, draw, own) for draw in draws]
     shares = [np.exp(part - np.logaddexp.reduce(np.concatenate(terms))) for part in terms]
     total = 0.0

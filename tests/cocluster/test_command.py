@@ -102,7 +102,7 @@ def test_fit_finds_the_blocks_and_agrees_with_python(run, files, model, made, tm
     assert "<svg" in picture.read_text()
     assert not (tmp_path / "f.permix.chains").exists()
     found = table_in(rows)
-    assert list(found[0]) == ["row", "group", "confidence"]
+    assert list(found[0]) == ["row", "group", "how_sure"]
     assert [line["row"] for line in found] == [f"p{i}" for i in range(SHAPE[0])]
     assert [int(line["group"]) - 1 for line in found] == model.row_labels_.tolist()
     assert [int(line["group"]) - 1 for line in table_in(columns)] == model.column_labels_.tolist()
@@ -186,7 +186,7 @@ def test_ensemble(run, files, tmp_path):
 
 def test_finite_grid(run, files, tmp_path):
     command = ["fit", "cocluster", files / "wide.csv", "-o", tmp_path / "f.permix", *SHORT, "--quiet"]
-    finite = ("--prior", "dirichlet", "--row-clusters", 3, "--column-clusters", 2)
+    finite = ("--prior", "dirichlet", "--row-groups", 3, "--column-groups", 2)
     code, out, err = run(*command, *finite, "--concentration", "2:1", "--json")
     assert code == 0, err
     report = json.loads(out)
@@ -197,7 +197,7 @@ def test_finite_grid(run, files, tmp_path):
 def test_mixed_membership(run, files, tmp_path):
     fit, new = tmp_path / "f.permix", tmp_path / "new.csv"
     command = ["fit", "cocluster", files / "wide.csv", "-o", fit, *SHORT, "--quiet", "--held-out", 0.2]
-    finite = ("--prior", "dirichlet", "--row-clusters", 3, "--column-clusters", 2, "--membership", "mixed")
+    finite = ("--prior", "dirichlet", "--row-groups", 3, "--column-groups", 2, "--membership", "mixed")
     assert run(*command, *finite)[0] == 0
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["membership"] == "mixed"
@@ -300,16 +300,21 @@ def test_numbers_have_no_levels(run, files, tmp_path):
 @pytest.mark.parametrize(
     ("options", "exit_code", "said"),
     [
-        (["--budget", 2], 1, "--budget 2.0 would change nothing with --prior dp; it belongs to --prior mond"),
-        (["--prior", "mondrian", "--concentration", 2], 1, "it belongs to --prior dp and 'dirichlet'"),
-        (["--prior", "dirichlet"], 1, "--prior dirichlet needs --row-clusters; with --prior dp the data"),
+        (["--budget", 2], 2, "--budget 2.0 would change nothing with --prior dp; it belongs to --prior mond"),
+        (["--prior", "mondrian", "--concentration", 2], 2, "it belongs to --prior dp or --prior dirichlet"),
+        (["--prior", "dirichlet"], 2, "--prior dirichlet needs --row-groups; with --prior dp the data"),
         (["--prior", "dirichlet", "--ensemble", 3], 2, '--prior dirichlet must be "dp" or "mondrian"'),
         (["--label-pseudo-count", 2], 2, "--label-pseudo-count says nothing without --ensemble"),
         (["--membership", "mixed", "--ensemble", 3], 2, "--membership says nothing with --ensemble"),
-        (["--membership", "mixed"], 1, "it belongs to --prior dirichlet"),
-        (["--concentration", "1:2:3"], 1, "ROWS:COLUMNS"),
-        (["--concentration", "many"], 1, "gamma(SHAPE,RATE)"),
+        (["--membership", "mixed"], 2, "it belongs to --prior dirichlet"),
+        (["--concentration", "1:2:3"], 2, "ROWS:COLUMNS"),
+        (["--concentration", "many"], 2, "gamma(SHAPE,RATE)"),
         (["--plot", "blocks.txt"], 2, "pictures end in"),
+        (["--row-groups", 3], 2, "it belongs to --prior dirichlet"),
+        (["--concentration", -1], 2, "--concentration -1.0 must be"),
+        (["--prior", "other"], 2, '--prior other must be "dp", "dirichlet" or "mondrian"'),
+        (["--family", "poisson", "--levels", "1,2"], 2, "--levels belongs to --family categorical"),
+        (["--family", "categorical", "--levels", "1,nan"], 2, "got nan"),
     ],
 )
 def test_options_that_do_not_go_together(run, files, tmp_path, options, exit_code, said):
@@ -345,12 +350,12 @@ def test_trouble_with_predictions(run, fit, tmp_path):
         (["--what", "groups"], "give a file of new data as well; --what groups is about new rows"),
         (["--what", "score"], "give a file of new data as well"),
         (["--what", "ranking"], "which answers cells, groups, score"),
-        (["--samples", 10], "--samples says nothing to a CoClustering"),
-        (["--seed", 0], "--seed says nothing to a CoClustering about --what cells"),
+        (["--samples", 10], "--samples says nothing to a fit of cocluster"),
+        (["--seed", 0], "--seed says nothing to a fit of cocluster about --what cells"),
         (["--no-header"], "--header says how to read a file of new data, and none is given"),
         (["--id", "name"], "--id says how to read a file of new data, and none is given"),
         ([new, "--layout", "orders"], "whose files may be auto, wide, long"),
-        ([new, "--count-column", "n"], "--count-column says nothing to a CoClustering"),
+        ([new, "--count-column", "n"], "--count-column says nothing to a fit of cocluster"),
     ):
         code, _, err = run("predict", fit, *options)
         assert code == 2, options
@@ -491,7 +496,7 @@ def test_levels_in_their_order(run, tmp_path):
     assert code == 2
     assert "--levels yes,,no must be the possible values, separated by commas" in err
     code, _, err = run(*command, "--levels", "1,2", "--family", "poisson")
-    assert code == 1
+    assert code == 2
     assert "--levels belongs to --family categorical, not to poisson" in err
     assert levels_of('"a, b",c', is_text=True) == ("a, b", "c")
 
@@ -557,7 +562,7 @@ def test_words_of_the_command_line():
             action()
         return caught.value.args[0].as_options(COMMAND.flags)
 
-    assert said_of(lambda: permix.CoClustering(n_row_clusters=70).fit([[1]])).startswith("--row-clusters 70")
+    assert said_of(lambda: permix.CoClustering(n_row_clusters=70).fit([[1]])).startswith("--row-groups 70")
     seven = np.array([7.0])
     for levels, option in (
         ([1, 2], "--levels 1,2,7."),

@@ -170,7 +170,7 @@ def test_values_of_a_new_row(case, folded):
 
 
 def test_sweeps_matter(case, folded, monkeypatch):
-    """Clusters drawn in turn, without sweeps, do not have the law of clusters given all cells."""
+    """Clusters drawn in turn, without sweeps, do not have the distribution of clusters given all cells."""
     family, new, (_, values), _, single, _ = folded
     monkeypatch.setattr(blocks_mixed, "N_TRIES", 6000)
     monkeypatch.setattr(blocks_mixed, "N_SWEEPS", 0)

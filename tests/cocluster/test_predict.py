@@ -404,7 +404,7 @@ def test_what_every_estimator_has(fitted, parts):
     assert fitted.score(X) == pytest.approx(scores.mean(), rel=1e-12)
     assert isinstance(fitted.score(X), float)
     table = fitted.summary()
-    assert list(table.columns) == ["of", "group", "size", "share", "confidence", "members"]
+    assert list(table.columns) == ["of", "group", "size", "share", "how_sure", "members"]
     for of, labels, names in (
         ("rows", fitted.row_labels_, PEOPLE),
         ("columns", fitted.column_labels_, NAMES),
@@ -412,10 +412,10 @@ def test_what_every_estimator_has(fitted, parts):
         own = table[table["of"] == of]
         assert own["size"].tolist() == np.bincount(labels).tolist()
         assert own["share"].sum() == pytest.approx(1.0)
-        assert own["confidence"].between(0.0, 1.0).all()
+        assert own["how_sure"].between(0.0, 1.0).all()
         assert own["members"].tolist()[0] == [names[i] for i in np.flatnonzero(labels == 0)]
     found = fitted.diagnostics()
-    assert {"n_row_clusters", "log_joint"} <= set(found.index)
+    assert {"n_row_groups", "log_joint"} <= set(found.index)
     assert {"r_hat", "ess_bulk"} <= set(found.columns)
 
 

@@ -66,7 +66,7 @@ def test_given_numbers_of_clusters(grid):
     model = quick("dirichlet", n_row_clusters=5, n_column_clusters=2, concentration=0.5).fit(X)
     assert permix.adjusted_rand(model.row_labels_, rows) == 1.0
     assert permix.adjusted_rand(model.column_labels_, columns) == 1.0
-    assert model.posterior_["posterior"]["n_row_clusters"].max() <= 5
+    assert model.posterior_["posterior"]["n_row_groups"].max() <= 5
     with pytest.warns(PermixWarning, match="n_column_clusters=30 is more than the 24 columns"):
         quick("dirichlet", n_row_clusters=2, n_column_clusters=30, n_draws=2, n_burn_in=0).fit(X)
 

@@ -127,9 +127,9 @@ def test_chains_that_disagree_are_named(X, monkeypatch):
 
 POSITIVE = "must be a positive number"
 MISTAKES = [
-    ({"prior": "gaussian"}, 'prior=\'gaussian\' must be "dp" or "dirichlet" or "mondrian"'),
+    ({"prior": "gaussian"}, 'prior=\'gaussian\' must be "dp", "dirichlet" or "mondrian"'),
     ({"prior": ["dp"]}, r"prior=\['dp'\] must be"),
-    ({"family": "cauchy"}, "family='cauchy' must be \"categorical\" or"),
+    ({"family": "cauchy"}, "family='cauchy' must be \"categorical\", "),
     ({"family": 3.0}, "family=3.0 must be .*or a cell family"),
     ({"family": GaussianCells(2.0), "pseudo_count": 3.0}, "pseudo_count=3.0 would change nothing"),
     ({"pseudo_count": 0.0}, f"pseudo_count=0.0 {POSITIVE}"),
@@ -254,7 +254,7 @@ def test_every_prior_takes_every_family(kind, family):
 def test_mixed_membership(X):
     fitted = quiet_fit(model("mixed"), X)
     assert fitted.n_row_clusters_ <= 3
-    assert fitted.posterior_["posterior"]["row_memberships"].dims == ("chain", "draw", "row", "row_cluster")
+    assert fitted.posterior_["posterior"]["row_memberships"].dims == ("chain", "draw", "row", "row_group")
     np.testing.assert_allclose(fitted.predict_cells_proba().sum(axis=-1), 1.0)
     # One draw by hand.
     posterior = fitted.posterior_["posterior"]

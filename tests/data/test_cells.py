@@ -444,7 +444,7 @@ class TestFrames:
 
     def test_mixtures_are_located(self):
         made = pd.DataFrame({"x": [1, 2], "y": [3, "three"], "z": [1, 1], "w": [0, 0]})
-        with pytest.raises(DataError, match=r"row 1 of the frame .counting from 0., column 'y'"):
+        with pytest.raises(DataError, match=r"row 2 of the frame, column 'y'"):
             Cells.from_frame(made)
 
     def test_not_a_frame_or_layout(self):

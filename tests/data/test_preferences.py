@@ -296,9 +296,9 @@ def test_from_ranks_keeps_ties() -> None:
     assert groups_of(p, 1) == [["c", "d"], ["a"]]
     assert p.rest_below.all()
     assert not Preferences.from_ranks([[1, 0]], unlisted="unknown").rest_below.any()
-    with pytest.raises(DataError, match=r"row 0 .* has ties or comparisons"):
+    with pytest.raises(DataError, match=r"row 1 has ties or comparisons"):
         p.to_rankings()
-    with pytest.raises(DataError, match=r"row 0 \(agent 'anna'\) has ties or comparisons"):
+    with pytest.raises(DataError, match=r"row 1 \(agent 'anna'\) has ties or comparisons"):
         Preferences.from_pairs(PAIRS).to_rankings()
 
 
@@ -484,17 +484,17 @@ def test_prefers_by_name_or_position() -> None:
 @pytest.mark.parametrize(
     ("pairs", "arguments", "message"),
     [
-        ([("x", "a", "b"), ("y", "a", "a")], {}, r"row 1 .*: agent 'y' says 'a' is better than itself"),
-        ([(0, "a", "b"), (0, "a", None)], {}, r"row 1 .*: the worse item is missing; leave the row out"),
-        ([(0, np.nan, "b")], {}, r"row 0 .*: the better item is missing"),
-        ([(0, "a", "b"), (None, "a", "b")], {}, r"row 1 .*: an agent name is missing"),
-        ([("x", "a", "b"), (np.nan, "a", "b")], {}, r"row 1 .*: an agent name is missing"),
-        (np.array([[0.0, 1.0, 2.0], [np.nan, 1.0, 2.0]]), {}, r"row 1 .*: an agent name is missing"),
-        ([(0, "a", "z")], {"items": ["a", "b"]}, r"row 0 .*: 'z' is not an item; the items are 'a', 'b'"),
+        ([("x", "a", "b"), ("y", "a", "a")], {}, r"row 2: agent 'y' says 'a' is better than itself"),
+        ([(0, "a", "b"), (0, "a", None)], {}, r"row 2: the worse item is missing; leave the row out"),
+        ([(0, np.nan, "b")], {}, r"row 1: the better item is missing"),
+        ([(0, "a", "b"), (None, "a", "b")], {}, r"row 2: an agent name is missing"),
+        ([("x", "a", "b"), (np.nan, "a", "b")], {}, r"row 2: an agent name is missing"),
+        (np.array([[0.0, 1.0, 2.0], [np.nan, 1.0, 2.0]]), {}, r"row 2: an agent name is missing"),
+        ([(0, "a", "z")], {"items": ["a", "b"]}, r"row 1: 'z' is not an item; the items are 'a', 'b'"),
         ([(0, 1, 5)], {"items": ["a", "b"]}, r"5 is not an item; the items are numbered 0 to 1"),
-        ([(0, "a")], {}, r"row 0 .* is \(0, 'a'\); it needs \(agent, better, worse\)"),
-        ([(0, "a", "b"), "abc"], {}, r"row 1 .* is 'abc'; it needs"),
-        ([(0, "a", "b"), 7], {}, r"row 1 .* is 7; it needs"),
+        ([(0, "a")], {}, r"row 1 is \(0, 'a'\); it needs \(agent, better, worse\)"),
+        ([(0, "a", "b"), "abc"], {}, r"row 2 is 'abc'; it needs"),
+        ([(0, "a", "b"), 7], {}, r"row 2 is 7; it needs"),
         (7, {}, r"a int is not a table of rows \(agent, better, worse\)"),
         (np.zeros((3, 2), dtype=int), {}, r"has shape \(3, 2\); it needs three columns"),
         (np.zeros(3, dtype=int), {}, r"has shape \(3,\)"),
@@ -512,7 +512,7 @@ def test_prefers_by_name_or_position() -> None:
             {"agents": np.array([2**70, 1], dtype=object)},
             r"agent number does not fit into 64 bits",
         ),
-        ([((1, 2), "a", "b")], {}, r"row 0 .*: agent name \(1, 2\) is a tuple"),
+        ([((1, 2), "a", "b")], {}, r"row 1: agent name \(1, 2\) is a tuple"),
         ([([1], "a", "b")], {}, r"\[1\] stands where one name should be"),
         ([], {}, r"no comparisons and no items"),
         (PAIRS, {"counts": [1]}, r"counts has shape \(1,\) but there are 2 rows"),
@@ -532,24 +532,24 @@ def test_messages_of_from_pairs(pairs: object, arguments: dict[str, Any], messag
         (
             [("x", "a", 1), ("x", "b", 2), ("x", "a", 3)],
             {},
-            r"agent 'x' rated 'a' twice: 1 in row 0 .* and 3 in row 2 .*; keep one",
+            r"agent 'x' rated 'a' twice: 1 in row 1 and 3 in row 3; keep one",
         ),
-        ([(0, "a", 1), (0, "a", 1)], {}, r"agent 0 rated 'a' twice: 1 in row 0 .* and 1 in row 1"),
+        ([(0, "a", 1), (0, "a", 1)], {}, r"agent 0 rated 'a' twice: 1 in row 1 and 1 in row 2"),
         (
             sp.coo_matrix(([1.0, 2.0], ([1, 1], [0, 0])), shape=(2, 2)),
             {"agents": [0, 1]},
             r"agent 1 rated 0 twice",
         ),
-        ([(0, "a", np.inf)], {}, r"row 0 .*: rating inf is not a finite number"),
-        ([(0, "a", np.nan)], {}, r"row 0 .*: rating nan is not a finite number; leave rows without"),
-        ([(0, "a", 1), (0, "b", None)], {}, r"row 1 .*: rating"),
-        ([(0, "a", 1), (0, "b", "good")], {}, r"row 1 .*: rating 'good' is not a number"),
-        ([(0, None, 1)], {}, r"row 0 .*: the item is missing"),
-        ([(None, "a", 1)], {}, r"row 0 .*: an agent name is missing"),
-        (np.array([[1.0, -np.inf]]), {"items": ["a", "b"]}, r"row 0 .*: rating -inf of 'b' is infinite"),
-        (np.array([[1.0, 2.0], [np.nan, np.nan]]), {}, r"row 1 .* has no rating .*pass agents="),
-        (sp.csr_matrix((2, 2)), {}, r"row 0 .* has no rating \(2 such"),
-        (sp.csr_matrix(np.array([[np.nan, 1.0]])), {}, r"row 0, column 0 .* is NaN"),
+        ([(0, "a", np.inf)], {}, r"row 1: rating inf is not a finite number"),
+        ([(0, "a", np.nan)], {}, r"row 1: rating nan is not a finite number; leave rows without"),
+        ([(0, "a", 1), (0, "b", None)], {}, r"row 2: rating"),
+        ([(0, "a", 1), (0, "b", "good")], {}, r"row 2: rating 'good' is not a number"),
+        ([(0, None, 1)], {}, r"row 1: the item is missing"),
+        ([(None, "a", 1)], {}, r"row 1: an agent name is missing"),
+        (np.array([[1.0, -np.inf]]), {"items": ["a", "b"]}, r"row 1: rating -inf of 'b' is infinite"),
+        (np.array([[1.0, 2.0], [np.nan, np.nan]]), {}, r"row 2 has no rating .*pass agents="),
+        (sp.csr_matrix((2, 2)), {}, r"row 1 has no rating \(2 such"),
+        (sp.csr_matrix(np.array([[np.nan, 1.0]])), {}, r"row 1, column 1 is NaN"),
         (np.zeros((2, 3)), {}, r"say layout='long' or layout='matrix'"),
         (np.zeros((2, 3), dtype=int), {}, r"say layout='long' or layout='matrix'"),
         ([[1, 2, 3]], {}, r"say layout='long' or layout='matrix'"),
@@ -599,13 +599,13 @@ def test_layout_is_only_asked_where_both_fit() -> None:
 @pytest.mark.parametrize(
     ("levels", "arguments", "message"),
     [
-        ([[["a", "b"], ["a"]]], {}, r"row 0 .*: 'a' is listed twice; keep it in one group"),
-        ([["a"], []], {}, r"row 1 .* has no groups"),
-        ([[["a"], []]], {}, r"row 0 .*: group 2 is empty"),
-        ([[["a", None]]], {}, r"row 0 .*: an item is missing in group 1"),
-        ([["a"], "ab"], {}, r"row 1 .* is 'ab'; give a list of groups"),
-        ([["a"], 3], {"agents": ["x", "y"]}, r"row 1 \(agent 'y'\) is 3"),
-        ([[["z"]]], {"items": ["a"]}, r"row 0 .*: 'z' is not an item"),
+        ([[["a", "b"], ["a"]]], {}, r"row 1: 'a' is listed twice; keep it in one group"),
+        ([["a"], []], {}, r"row 2 has no groups"),
+        ([[["a"], []]], {}, r"row 1: group 2 is empty"),
+        ([[["a", None]]], {}, r"row 1: an item is missing in group 1"),
+        ([["a"], "ab"], {}, r"row 2 is 'ab'; give a list of groups"),
+        ([["a"], 3], {"agents": ["x", "y"]}, r"row 2 \(agent 'y'\) is 3"),
+        ([[["z"]]], {"items": ["a"]}, r"row 1: 'z' is not an item"),
         ([["a"]], {"rest_below": "yes"}, r"rest_below must be True, False or one of them"),
         ([["a"]], {"rest_below": [True, False]}, r"for each of the 1 agents"),
         ([], {}, r"no groups and no items"),
@@ -619,9 +619,9 @@ def test_messages_of_from_levels(levels: Any, arguments: dict[str, Any], message
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ([("x", "a", ["a"])], r"row 0 .*: 'a' was chosen from nothing else"),
+        ([("x", "a", ["a"])], r"row 1: 'a' was chosen from nothing else"),
         ([("x", "a", [])], r"chosen from nothing else"),
-        ([("x", "a", "bc")], r"row 0 .*: the alternatives 'bc' must be a list"),
+        ([("x", "a", "bc")], r"row 1: the alternatives 'bc' must be a list"),
         ([("x", "a", 5)], r"must be a list"),
         ([("x", "a", ["b", "b"])], r"'b' is offered twice"),
         ([("x", "a")], r"it needs \(agent, chosen, alternatives\)"),
@@ -636,7 +636,7 @@ def test_messages_of_from_choices(choices: Any, message: str) -> None:
     ("ranks", "message"),
     [
         ([[1, -1]], r"rank -1 of item 1 is not a positive number"),
-        ([[1, 1], [0, np.nan]], r"row 1 .* has no rank"),
+        ([[1, 1], [0, np.nan]], r"row 2 has no rank"),
         ([1, 2], r"table of rows × items"),
     ],
 )

@@ -81,7 +81,7 @@ def test_names_are_looked_up_and_positions_are_taken() -> None:
 def test_integer_names_are_names_not_positions() -> None:
     r = Rankings.from_orders([[7, 5], [5, 9]], items=[5, 7, 9])
     assert r.orders.tolist() == [[1, 0], [0, 2]]
-    with pytest.raises(DataError, match=r"row 1 .*: 0 is not an item; the items are 5, 7, 9"):
+    with pytest.raises(DataError, match=r"row 2: 0 is not an item; the items are 5, 7, 9"):
         Rankings.from_orders([[7, 5], [5, 0]], items=[5, 7, 9])
 
 
@@ -372,34 +372,34 @@ def test_html_is_escaped() -> None:
 @pytest.mark.parametrize(
     ("orders", "arguments", "message"),
     [
-        ([["a", "b"], ["b", "b"]], {}, r"row 1 .*: 'b' is listed twice, at places 1 and 2; keep one"),
-        ([["a", "b"], ["b", "b"]], {"agents": ["x", "y"]}, r"row 1 \(agent 'y'\): 'b' is listed twice"),
-        ([[0, 1], [1, 1]], {"n_items": 3}, r"row 1 .*: 1 is listed twice"),
-        ([["a"], []], {}, r"row 1 .* is empty \(1 such row\(s\)\).*Leave such rows out"),
-        ([["a"], [None]], {}, r"row 1 .* is empty"),
-        (np.array([[0, 1], [-1, -1]]), {}, r"row 1 .* is empty"),
-        ([["a", None, "b"]], {}, r"row 0 .*: place 2 is empty but 'b' follows.*Close the gap"),
+        ([["a", "b"], ["b", "b"]], {}, r"row 2: 'b' is listed twice, at places 1 and 2; keep one"),
+        ([["a", "b"], ["b", "b"]], {"agents": ["x", "y"]}, r"row 2 \(agent 'y'\): 'b' is listed twice"),
+        ([[0, 1], [1, 1]], {"n_items": 3}, r"row 2: 1 is listed twice"),
+        ([["a"], []], {}, r"row 2 is empty \(1 such row\(s\)\).*Leave such rows out"),
+        ([["a"], [None]], {}, r"row 2 is empty"),
+        (np.array([[0, 1], [-1, -1]]), {}, r"row 2 is empty"),
+        ([["a", None, "b"]], {}, r"row 1: place 2 is empty but 'b' follows.*Close the gap"),
         (np.array([[0, -1, 1]]), {}, r"place 2 is empty but 1 follows"),
         (np.array([[0.0, np.nan, 1.0]]), {}, r"place 2 is empty but 1 follows"),
-        ([["a", "z"]], {"items": ["a", "b"]}, r"row 0 .*: 'z' is not an item; the items are 'a', 'b'"),
-        ([["a"], ["a", "z"]], {"items": ["a"]}, r"row 1 .*: 'z' is not an item"),
+        ([["a", "z"]], {"items": ["a", "b"]}, r"row 1: 'z' is not an item; the items are 'a', 'b'"),
+        ([["a"], ["a", "z"]], {"items": ["a"]}, r"row 2: 'z' is not an item"),
         (
             [[0, 3]],
             {"n_items": 3},
-            r"row 0 .*: 3 is not an item; the 3 items are numbered 0 to 2. Count from 0",
+            r"row 1: 3 is not an item; the 3 items are numbered 0 to 2. Count from 0",
         ),
         ([[0, 3]], {"items": ["a", "b"]}, r"3 is not an item; the items are numbered 0 to 1"),
         ([[0, -2]], {"n_items": 3}, r"-2 is not an item"),
-        ([[0, -2]], {}, r"row 0 .*: item name -2 is negative"),
-        ([[0, 1.5]], {}, r"row 0 .*: item name 1.5 is a float"),
+        ([[0, -2]], {}, r"row 1: item name -2 is negative"),
+        ([[0, 1.5]], {}, r"row 1: item name 1.5 is a float"),
         (np.array([[0, np.inf]]), {}, r"item name .*inf.* is a float"),
         ([[0, True]], {"items": [0, "b"]}, r"truth value"),
         ([["a", ["b", "c"]]], {}, r"\['b', 'c'\] stands where one name should be; for ties use"),
         ([[("a",)]], {}, r"is a tuple; use strings or integers"),
         ([[b"a"]], {}, r"is a bytes"),
-        (["abc"], {}, r"row 0 .* is a str; give a list"),
-        ([{"a", "b"}], {}, r"row 0 .* is a set"),
-        ([{"a": 1}], {}, r"row 0 .* is a dict"),
+        (["abc"], {}, r"row 1 is a str; give a list"),
+        ([{"a", "b"}], {}, r"row 1 is a set"),
+        ([{"a": 1}], {}, r"row 1 is a dict"),
         ([1, 2, 3], {}, r"wrap a single ranking in a list"),
         (np.array([1, 2, 3]), {}, r"wrap a single ranking in a list"),
         (7, {}, r"wrap a single ranking in a list"),
@@ -415,7 +415,7 @@ def test_html_is_escaped() -> None:
         ([[0]], {"n_items": 2.0}, r"must be a positive integer"),
         ([["a"]], {"unlisted": "above"}, r"unlisted='above' must be 'below' or 'unknown'"),
         ([["a"]], {"unlisted": ["below", "below"]}, r"one word or one per row"),
-        ([["a"]], {"counts": [0]}, r"row 0 .*: count 0 is not a positive whole number"),
+        ([["a"]], {"counts": [0]}, r"row 1: count 0 is not a positive whole number"),
         ([["a"]], {"counts": [-3], "agents": ["x"]}, r"agent 'x'\): count -3"),
         ([["a"]], {"counts": [1.5]}, r"count 1.5"),
         ([["a"]], {"counts": [np.nan]}, r"count nan"),
@@ -424,7 +424,7 @@ def test_html_is_escaped() -> None:
         ([["a"]], {"counts": [1, 2]}, r"counts has shape \(2,\) but there are 1 rows"),
         ([["a"]], {"counts": 3}, r"one count per row"),
         ([["a"]], {"agents": ["x", "y"]}, r"agents has shape \(2,\) but there are 1 rows"),
-        ([["a"]], {"agents": [None]}, r"row 0 .*: an agent name is missing"),
+        ([["a"]], {"agents": [None]}, r"row 1: an agent name is missing"),
         ([["a"]], {"agents": "x"}, r"is one string"),
         ([["a"]], {"agents": [1.5]}, r"agent name 1.5 is a float"),
     ],
@@ -440,10 +440,10 @@ def test_messages_of_from_orders(orders: object, arguments: dict[str, object], m
         (
             [[1, 2], [2, 2]],
             {"items": ["a", "b"]},
-            r"row 1 .*: 'a' and 'b' share rank 2; .*Preferences.from_ranks",
+            r"row 2: 'a' and 'b' share rank 2; .*Preferences.from_ranks",
         ),
-        ([[1, 2], [0, np.nan]], {}, r"row 1 .* is empty"),
-        ([[1, -2]], {}, r"row 0 .*: rank -2 of item 1 is not a positive number; write NaN or 0"),
+        ([[1, 2], [0, np.nan]], {}, r"row 2 is empty"),
+        ([[1, -2]], {}, r"row 1: rank -2 of item 1 is not a positive number; write NaN or 0"),
         ([[1, np.inf]], {}, r"rank inf"),
         ([[1, 2], [1]], {}, r"rows of equal length"),
         ([["a", "b"]], {}, r"must be numbers"),
@@ -513,5 +513,5 @@ def test_an_item_listed_twice_is_found_among_millions(monkeypatch):
         messages.append(str(caught.value))
         assert len(Rankings.from_orders(orders[:17], n_items=5)) == 17
     assert messages[0] == messages[1]
-    assert "row 17" in messages[0]
+    assert "row 18:" in messages[0]
     assert "places 2 and 4" in messages[0]

@@ -77,10 +77,10 @@ def test_stages_fall_from_clear_to_vague(applications):
         skipped = place[rows, stage] - np.sum(place[rows, :stage] < place[rows, stage, None], axis=1)
         values = np.arange(n - stage)
         for decay, agrees in ((theta, True), (2.1 - theta, False)):
-            law = np.exp(-decay * values)
-            law /= law.sum()
-            mean = law @ values
-            error = np.sqrt(law @ (values - mean) ** 2 / rows.sum())
+            distribution = np.exp(-decay * values)
+            distribution /= distribution.sum()
+            mean = distribution @ values
+            error = np.sqrt(distribution @ (values - mean) ** 2 / rows.sum())
             assert (abs(skipped.mean() - mean) < 5 * error) == agrees
 
 

@@ -15,14 +15,14 @@ BOUND = oracle.total_variation_bound(N, 24)
 CENTER = (2, 0, 3, 1)
 
 
-def test_the_oracles_are_laws_and_agree():
-    for law in (
+def test_the_oracles_are_distributions_and_agree():
+    for distribution in (
         oracle.mallows(CENTER, 0.4),
         oracle.generalized_mallows(CENTER, [1.0, 0.3, 2.0], 4),
         oracle.angle([0.1, -0.5, 0.3, 0.1], 7.0),
     ):
-        assert len(law) == 24
-        assert sum(law.values()) == pytest.approx(1)
+        assert len(distribution) == 24
+        assert sum(distribution.values()) == pytest.approx(1)
     same = oracle.generalized_mallows(CENTER, [-np.log(0.4)] * 3, 4)
     assert all(same[r] == pytest.approx(p) for r, p in oracle.mallows(CENTER, 0.4).items())
     insertion = [[0.4 ** (i - k) / sum(0.4**j for j in range(i + 1)) for k in range(i + 1)] for i in range(4)]
@@ -35,18 +35,18 @@ def test_mallows(dispersion):
     made = make_mallows_mixture(
         N, 4, 1, dispersion=dispersion, centers=[CENTER], random_state=np.random.default_rng(1)
     )
-    law = oracle.mallows(CENTER, dispersion)
-    assert oracle.total_variation(made.data.orders, law) < BOUND
+    distribution = oracle.mallows(CENTER, dispersion)
+    assert oracle.total_variation(made.data.orders, distribution) < BOUND
 
 
 def test_mallows_twin_that_clips_instead_of_truncating_is_rejected():
     rng = np.random.default_rng(2)
-    law = oracle.mallows(CENTER, 0.5)
+    distribution = oracle.mallows(CENTER, 0.5)
     center, slots, draws = np.array(CENTER), np.empty(4, np.int64), np.empty((N, 4), np.int64)
     for row in draws:
         displacement = np.minimum(rng.geometric(0.5, size=4) - 1, np.arange(4))
         ordering_from_places(center, np.arange(4) - displacement, slots, row)
-    assert oracle.total_variation(draws, law) > BOUND
+    assert oracle.total_variation(draws, distribution) > BOUND
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
@@ -55,8 +55,8 @@ def test_generalized_mallows_lists(length):
     made = make_generalized_mallows_mixture(
         N, 4, 1, theta=theta, lengths=length, centers=[CENTER], random_state=4
     )
-    law = oracle.generalized_mallows(CENTER, theta, length)
-    assert oracle.total_variation(made.data.orders, law) < BOUND
+    distribution = oracle.generalized_mallows(CENTER, theta, length)
+    assert oracle.total_variation(made.data.orders, distribution) < BOUND
     twin = oracle.generalized_mallows(CENTER, theta[::-1], length)
     assert oracle.total_variation(made.data.orders, twin) > BOUND
 
@@ -86,7 +86,7 @@ def test_angle_model(concentration):
     direction /= np.linalg.norm(direction)
     made = make_angle_mixture(N, 4, 1, concentration=concentration, directions=[direction], random_state=7)
     assert made.exact
-    law = oracle.angle(direction, concentration)
-    assert oracle.total_variation(made.data.orders, law) < BOUND
-    if concentration == 3.0:  # at 30 both laws are nearly one ordering
+    distribution = oracle.angle(direction, concentration)
+    assert oracle.total_variation(made.data.orders, distribution) < BOUND
+    if concentration == 3.0:  # at 30 both distributions are nearly one ordering
         assert oracle.total_variation(made.data.orders, oracle.angle(direction, 0.8 * concentration)) > BOUND

@@ -191,7 +191,7 @@ def test_grid_cells_follow_their_block(family):
     ("call", "words"),
     [
         (lambda: ds.make_gaussian_clusters(0), "number of samples"),
-        (lambda: ds.make_gaussian_clusters(n_clusters=0), "number of clusters"),
+        (lambda: ds.make_gaussian_clusters(n_clusters=0), "number of groups"),
         (lambda: ds.make_gaussian_clusters(weights=[1, 2]), "5 numbers"),
         (lambda: ds.make_dp_gaussian(concentration=0), "positive"),
         (lambda: ds.make_documents(document_length=0), "document_length"),

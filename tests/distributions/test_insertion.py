@@ -40,29 +40,33 @@ def contrary(ranking, item):
 def test_matrix_against_enumeration(seed, zeros):
     rows = random_rows(seed, zeros=zeros)
     model = RepeatedInsertion(CENTER, rows, items=ITEMS)
-    law = ranking_models.repeated_insertion(CENTER, rows)
-    assert np.allclose(np.exp(model.log_prob(list(law))), list(law.values()), rtol=1e-12, atol=0)
+    distribution = ranking_models.repeated_insertion(CENTER, rows)
+    assert np.allclose(
+        np.exp(model.log_prob(list(distribution))), list(distribution.values()), rtol=1e-12, atol=0
+    )
     for length in (1, 2, 3, 4):
-        tops = sorted({r[:length] for r in law})
-        exact = [oracle.top_list_probability(law, top) for top in tops]
+        tops = sorted({r[:length] for r in distribution})
+        exact = [oracle.top_list_probability(distribution, top) for top in tops]
         assert np.allclose(np.exp(model.log_prob(tops)), exact, rtol=1e-11, atol=1e-300)
-    assert model.entropy() == pytest.approx(oracle.entropy(law), rel=1e-12)
-    assert model.expected_distance() == pytest.approx(oracle.expected_distance(law, CENTER), rel=1e-12)
-    assert np.allclose(model.pairwise(), oracle.pairwise(law, ITEMS), atol=1e-14)
-    assert np.allclose(model.rank_marginals(), oracle.rank_marginals(law, ITEMS), atol=1e-14)
-    assert law[model.mode] == pytest.approx(max(law.values()), rel=1e-12)
+    assert model.entropy() == pytest.approx(oracle.entropy(distribution), rel=1e-12)
+    assert model.expected_distance() == pytest.approx(
+        oracle.expected_distance(distribution, CENTER), rel=1e-12
+    )
+    assert np.allclose(model.pairwise(), oracle.pairwise(distribution, ITEMS), atol=1e-14)
+    assert np.allclose(model.rank_marginals(), oracle.rank_marginals(distribution, ITEMS), atol=1e-14)
+    assert distribution[model.mode] == pytest.approx(max(distribution.values()), rel=1e-12)
 
 
 @pytest.mark.parametrize("zeros", [False, True])
-def test_draws_of_a_matrix_follow_the_law(zeros):
+def test_draws_of_a_matrix_follow_the_distribution(zeros):
     rows, size = random_rows(4, zeros=zeros), 30_000
-    law = ranking_models.repeated_insertion(CENTER, rows)
+    distribution = ranking_models.repeated_insertion(CENTER, rows)
     draws = RepeatedInsertion(CENTER, rows, items=ITEMS).sample(size, random_state=1)
     names = np.array(ITEMS)[draws.orders]
     bound = ranking_models.total_variation_bound(size, 120)
-    assert ranking_models.total_variation(names, law) < bound
+    assert ranking_models.total_variation(names, distribution) < bound
     if zeros:  # what cannot be is never drawn
-        assert min(law[tuple(row)] for row in names.tolist()) > 0
+        assert min(distribution[tuple(row)] for row in names.tolist()) > 0
     # The twin reads places from the wrong end.
     mirrored = ranking_models.repeated_insertion(CENTER, [row[::-1] for row in rows])
     assert ranking_models.total_variation(names, mirrored) > bound
@@ -82,19 +86,21 @@ def test_mallows_is_repeated_insertion(dispersion):
 
 
 def test_function_against_enumeration():
-    law, size = oracle.conditional_insertion(CENTER, contrary), 5000
+    distribution, size = oracle.conditional_insertion(CENTER, contrary), 5000
     model = RepeatedInsertion(CENTER, contrary, items=ITEMS)
-    assert sum(law.values()) == pytest.approx(1)
-    assert np.allclose(np.exp(model.log_prob(list(law))), list(law.values()), rtol=1e-12, atol=0)
+    assert sum(distribution.values()) == pytest.approx(1)
+    assert np.allclose(
+        np.exp(model.log_prob(list(distribution))), list(distribution.values()), rtol=1e-12, atol=0
+    )
     names = np.array(ITEMS)[model.sample(size, random_state=2).orders]
     bound = ranking_models.total_variation_bound(size, 120)
-    assert ranking_models.total_variation(names, law) < bound
+    assert ranking_models.total_variation(names, distribution) < bound
     # The twin ignores the ranking so far.
     twin = oracle.conditional_insertion(CENTER, lambda r, item: [1 / (len(r) + 1)] * (len(r) + 1))
     assert ranking_models.total_variation(names, twin) > bound
     for found, exact in (
-        (model.entropy(4000, random_state=3), oracle.entropy(law)),
-        (model.expected_distance(4000, random_state=4), oracle.expected_distance(law, CENTER)),
+        (model.entropy(4000, random_state=3), oracle.entropy(distribution)),
+        (model.expected_distance(4000, random_state=4), oracle.expected_distance(distribution, CENTER)),
     ):
         assert isinstance(found, Estimate)
         assert 0 < found.standard_error < 0.05

@@ -10,7 +10,7 @@ import pytest
 
 from permix import Mallows, Preferences, Rankings, RepeatedInsertion
 from permix.data.distances import distance
-from permix.distributions import insertion_jit as insertion_laws
+from permix.distributions import insertion_jit as insertion_distributions
 from permix.distributions.base import distribution_from_description
 from permix.distributions.mallows import mean_displacements
 from permix.errors import DataError
@@ -32,7 +32,7 @@ def relative_error(found, exact):
     return float(abs(mpmath.mpf(float(found)) - exact) / exact) if exact else abs(float(found))
 
 
-def law_of(dispersion, center=CENTER):
+def distribution_of(dispersion, center=CENTER):
     if np.ndim(dispersion):
         return oracle.weighted_mallows(center, dispersion)
     return ranking_models.mallows(center, dispersion)
@@ -97,7 +97,7 @@ def test_rows_of_uniforms_are_those_of_the_streams():
 @pytest.mark.parametrize("decay", [0.0, 1e-20, 1e-6, 0.3, 5.0, np.inf])
 def test_one_table_gives_the_displacements_of_every_step(decay):
     n = 40
-    thresholds, guide = insertion_laws.displacement_table(decay, n)
+    thresholds, guide = insertion_distributions.displacement_table(decay, n)
     assert thresholds[-1] == 1.0
     for i in (0, 1, 7, n - 1):
         k = np.arange(i + 1)
@@ -114,33 +114,37 @@ def test_one_table_gives_the_displacements_of_every_step(decay):
 
 @pytest.mark.parametrize("dispersion", DISPERSIONS)
 def test_probabilities_of_full_rankings_and_top_lists(dispersion):
-    model, law = Mallows(CENTER, dispersion, items=ITEMS), law_of(dispersion)
+    model, distribution = Mallows(CENTER, dispersion, items=ITEMS), distribution_of(dispersion)
     assert model.items == ITEMS
-    assert np.allclose(np.exp(model.log_prob(list(law))), list(law.values()), rtol=1e-12, atol=0)
+    assert np.allclose(
+        np.exp(model.log_prob(list(distribution))), list(distribution.values()), rtol=1e-12, atol=0
+    )
     for length in (1, 2, 3):
-        tops = sorted({r[:length] for r in law})
-        exact = [oracle.top_list_probability(law, top) for top in tops]
+        tops = sorted({r[:length] for r in distribution})
+        exact = [oracle.top_list_probability(distribution, top) for top in tops]
         assert np.allclose(np.exp(model.log_prob(tops)), exact, rtol=1e-12, atol=1e-300)
-    assert np.exp(-model.log_normalizer()) == pytest.approx(law[CENTER], rel=1e-12)
+    assert np.exp(-model.log_normalizer()) == pytest.approx(distribution[CENTER], rel=1e-12)
 
 
 @pytest.mark.parametrize("dispersion", DISPERSIONS)
 def test_summaries(dispersion):
-    model, law = Mallows(CENTER, dispersion, items=ITEMS), law_of(dispersion)
-    assert model.entropy() == pytest.approx(oracle.entropy(law), rel=1e-12, abs=1e-300)
-    exact = oracle.expected_distance(law, CENTER)
+    model, distribution = Mallows(CENTER, dispersion, items=ITEMS), distribution_of(dispersion)
+    assert model.entropy() == pytest.approx(oracle.entropy(distribution), rel=1e-12, abs=1e-300)
+    exact = oracle.expected_distance(distribution, CENTER)
     assert model.expected_distance() == pytest.approx(exact, rel=1e-12, abs=1e-300)
-    assert np.allclose(model.pairwise(), oracle.pairwise(law, ITEMS), atol=1e-14)
-    assert np.allclose(model.rank_marginals(), oracle.rank_marginals(law, ITEMS), atol=1e-14)
-    assert law[model.mode] == max(law.values())
+    assert np.allclose(model.pairwise(), oracle.pairwise(distribution, ITEMS), atol=1e-14)
+    assert np.allclose(model.rank_marginals(), oracle.rank_marginals(distribution, ITEMS), atol=1e-14)
+    assert distribution[model.mode] == max(distribution.values())
 
 
 def test_five_items():
     center = (3, 0, 4, 1, 2)
-    model, law = Mallows(center, 0.6), law_of(0.6, center)
-    assert np.allclose(np.exp(model.log_prob(np.array(list(law)))), list(law.values()), rtol=1e-12)
-    assert np.allclose(model.pairwise(), oracle.pairwise(law, range(5)), atol=1e-14)
-    assert np.allclose(model.rank_marginals(), oracle.rank_marginals(law, range(5)), atol=1e-14)
+    model, distribution = Mallows(center, 0.6), distribution_of(0.6, center)
+    assert np.allclose(
+        np.exp(model.log_prob(np.array(list(distribution)))), list(distribution.values()), rtol=1e-12
+    )
+    assert np.allclose(model.pairwise(), oracle.pairwise(distribution, range(5)), atol=1e-14)
+    assert np.allclose(model.rank_marginals(), oracle.rank_marginals(distribution, range(5)), atol=1e-14)
 
 
 def test_dispersions_belong_to_the_items_of_the_center():
@@ -163,32 +167,34 @@ def test_equal_weights_are_no_weights():
 
 @pytest.mark.parametrize("dispersion", [0.3, WEIGHTS])
 def test_pairs_with_an_unknown_rest(dispersion):
-    model, law = Mallows(CENTER, dispersion, items=ITEMS), law_of(dispersion)
+    model, distribution = Mallows(CENTER, dispersion, items=ITEMS), distribution_of(dispersion)
     mixed = Rankings.from_orders(
         [["b", "c"], ["c", "d"], ["d"], ["d", "a"]], items=ITEMS, unlisted=["unknown"] * 3 + ["below"]
     )
     exact = [
-        oracle.pairwise(law, ITEMS)[1, 2],
-        oracle.pairwise(law, ITEMS)[2, 3],
+        oracle.pairwise(distribution, ITEMS)[1, 2],
+        oracle.pairwise(distribution, ITEMS)[2, 3],
         1.0,
-        oracle.top_list_probability(law, ("d", "a")),
+        oracle.top_list_probability(distribution, ("d", "a")),
     ]
     assert np.allclose(np.exp(model.log_prob(mixed)), exact, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dispersion", [0.0, 0.4, 1.0, WEIGHTS])
-def test_draws_follow_the_law(dispersion):
-    law, size = law_of(dispersion), 20_000
+def test_draws_follow_the_distribution(dispersion):
+    distribution, size = distribution_of(dispersion), 20_000
     draws = Mallows(CENTER, dispersion).sample(size, random_state=3)
     names = np.array(CENTER)[draws.orders]
-    assert ranking_models.total_variation(names, law) < ranking_models.total_variation_bound(size, 24)
+    assert ranking_models.total_variation(names, distribution) < ranking_models.total_variation_bound(
+        size, 24
+    )
 
 
 def test_the_bound_rejects_an_off_by_one_insertion():
     size = 20_000
     draws = oracle.sample_off_by_one(np.random.default_rng(3), CENTER, 0.4, size)
     bound = ranking_models.total_variation_bound(size, 24)
-    assert ranking_models.total_variation(draws, law_of(0.4)) > bound
+    assert ranking_models.total_variation(draws, distribution_of(0.4)) > bound
 
 
 @pytest.mark.parametrize("n", [2, 65, 256, 257, 512, 513, 2000])
@@ -207,13 +213,13 @@ def test_draws_of_any_size_have_the_mean_distance(n, weighted):
 @pytest.mark.parametrize("n", [200, 400, 1000])
 def test_ways_of_growing_an_ordering_agree(n):
     rng = np.random.default_rng(0)
-    places = insertion_laws.place_scratch(n, 40)
+    places = insertion_distributions.place_scratch(n, 40)
     lanes = places.shape[1]
     drawn = (rng.random((n, lanes)) * np.arange(1, n + 1)[:, None]).astype(places.dtype)
     places[...] = drawn
     out = np.empty((lanes, n), np.int32)
     center = rng.permutation(n).astype(np.int32)
-    insertion_laws.grow_orderings(
+    insertion_distributions.grow_orderings(
         center[None], np.zeros(lanes, np.int64), places, lanes, 0, np.empty(n, np.int64), out
     )
     for lane in range(lanes):
@@ -255,7 +261,7 @@ def test_ten_thousand_items():
     assert Mallows(center, 0.0).sample(1).orders[0].tolist() == center.tolist()
 
 
-# Behaviour.
+# Behavior.
 
 
 def test_items_are_aligned_by_name():

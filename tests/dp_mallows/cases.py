@@ -60,8 +60,8 @@ def fit_of(
     scalars = rng.normal(-20.0, 1.0, (2, *kept.shape[:2]))
     arrays = {
         "labels": kept,
-        "n_clusters": kept.max(axis=2).astype(np.int64) + 1,
-        "largest_cluster": np.array([[np.bincount(row).max() for row in kept[0]]]),
+        "n_groups": kept.max(axis=2).astype(np.int64) + 1,
+        "largest_group": np.array([[np.bincount(row).max() for row in kept[0]]]),
         "log_likelihood": scalars[0],
         "log_joint": scalars[1],
     }

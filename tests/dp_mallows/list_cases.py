@@ -1,4 +1,4 @@
-"""Small mixtures of generalized Mallows models for tests of their moves, and chains against laws."""
+"""Small mixtures of generalized Mallows models for tests of their moves, and chains against distributions."""
 
 from __future__ import annotations
 
@@ -63,10 +63,11 @@ def put(state, labels, centers):
 
 
 def naive_statistics(state):
-    """Sizes, totals and counts of every cluster, from labels, centers and lists alone."""
+    """Sizes, totals, counts and pairs of every cluster, from labels, centers and lists alone."""
     lists, centers = state.model.lists, state.centers()
     sizes = np.zeros(state.n_clusters, dtype=np.int64)
     totals, counts = np.zeros((2, state.n_clusters, state.model.n_stages))
+    pairs = np.zeros((*totals.shape, state.model.n_items, state.model.n_items))
     for agent, k in enumerate(state.labels.tolist()):
         d = lists.list_of[agent]
         row = lists.items[lists.starts[d] : lists.starts[d + 1]].tolist()
@@ -76,7 +77,8 @@ def naive_statistics(state):
             before = center[: center.index(item)]
             totals[k, j] += sum(other not in row[:j] for other in before)
             counts[k, j] += 1
-    return sizes, totals, counts
+            pairs[k, j, item, row[: j + 1]] += 1
+    return sizes, totals, counts, pairs
 
 
 def check_statistics(state):
@@ -84,13 +86,16 @@ def check_statistics(state):
     k, n_items = state.n_clusters, state.model.n_items
     assert np.array_equal(np.unique(state.labels), np.arange(k))
     assert np.array_equal(np.sort(state.centers(), axis=1), np.tile(np.arange(n_items), (k, 1)))
-    sizes, totals, counts = naive_statistics(state)
+    sizes, totals, counts, pairs = naive_statistics(state)
     np.testing.assert_array_equal(state.clusters.sizes[:k], sizes)
     assert not state.clusters.sizes[k:].any()
-    np.testing.assert_allclose(state.clusters.log_sizes[:k], np.log(sizes - state.model.discount))
-    assert np.all(state.clusters.log_sizes[k:] == -np.inf)
+    np.testing.assert_allclose(state.clusters.weights[:k], sizes - state.model.discount)
+    assert not state.clusters.weights[k:].any()
     np.testing.assert_array_equal(state.clusters.totals[:k], totals)
     np.testing.assert_array_equal(state.clusters.counts[:k], counts)
+    assert not state.clusters.settled.any()
+    if state.clusters.pairs.size:
+        np.testing.assert_array_equal(state.clusters.pairs[:k], pairs)
 
 
 def visits_of(state, move, partitions, n_steps, seed, checks=50):
@@ -131,7 +136,7 @@ def deviations(visits, partitions, chances, n_batches=50):
 
 
 # An exact chain exceeds this many standard errors of one of twenty events in fewer than one of ten thousand
-# runs (Student's law with 49 degrees of freedom, since standard errors are estimates).
+# runs (Student's distribution with 49 degrees of freedom, since standard errors are estimates).
 MOST_DEVIATIONS = 5.5
 
 

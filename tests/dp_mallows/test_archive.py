@@ -202,7 +202,7 @@ HOSTILE = {
         "draws/labels", lambda a: np.concatenate([a, a[:, :, :1]], axis=2)
     ),
     "undefined log joint": array_by("draws/log_joint", put((0, 0), np.nan)),
-    "other number of clusters": array_by("draws/n_clusters", put((0, 0), 3)),
+    "other number of clusters": array_by("draws/n_groups", put((0, 0), 3)),
     "estimate skips a label": array_by("point_estimate", lambda a: 2 * a),
     "estimate of fewer": array_by("point_estimate", lambda a: a[:-1]),
     "estimate is negative": array_by("point_estimate", put(0, -1)),

@@ -55,7 +55,7 @@ def test_attributes():
     assert model.point_estimate_ is fit.estimate
     assert model.posterior_["posterior"]["labels"].dims == ("chain", "draw", "observation")
     assert model.posterior_ is model.posterior_
-    assert "n_clusters" in model.diagnostics().index
+    assert "n_groups" in model.diagnostics().index
     assert list(model.summary().index) == [0, 1]
     assert model.center(1)["item"].tolist() == [model.items_[i] for i in model.centers_.orders[1]]
     assert len(model.decays()) == 6
@@ -94,11 +94,11 @@ def test_answers_are_those_of_the_functions():
     model, predictive = DPMallowsMixture._from_fit(fit), ListPredictive(fit)
     table = Rankings.from_orders([["milk", "tea"], ["tea"]], items=FOUR, counts=[2, 5])
     scores, errors = model.score_samples(table, return_error=True)
-    np.testing.assert_array_equal(scores, predictive.log_predictive(table)[0])
-    np.testing.assert_array_equal(errors, predictive.log_predictive(table)[1])
+    np.testing.assert_array_equal(scores, predictive.log_probability(table)[0])
+    np.testing.assert_array_equal(errors, predictive.log_probability(table)[1])
     np.testing.assert_array_equal(model.score_samples(table), scores)
     assert model.score(table) == pytest.approx(np.average(scores, weights=[2, 5]))
-    assert predictive.mean_log_predictive(table).standard_error > 0.0
+    assert predictive.mean_log_probability(table).standard_error > 0.0
     joint = predictive.assign(table)
     np.testing.assert_allclose(
         model.predict_proba(table), joint[:, :2] / joint[:, :2].sum(axis=1, keepdims=True)

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from permix.dp_mallows import moves as dp_mallows_moves
 from permix.dp_mallows.fit import burn_in_move, sweep_move
-from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
+from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
 from permix.dp_mallows.lists.seating_jit import (
     HIGH,
@@ -30,7 +30,7 @@ from permix.dp_mallows.lists.top_lists_jit import write_skips
 from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.published import published_moves
-from permix.kernels.streams import draw_key, new_stream, open_stream
+from permix.kernels.streams import draw_key
 from permix.moves import Concentration, Cycle
 from permix.moves.base import Info, Move
 from permix.partitions import DirichletProcess, Gamma, PitmanYor, canonical_labels
@@ -46,7 +46,7 @@ from tests.dp_mallows.list_cases import (
     seated,
     visits_of,
 )
-from tests.every_run import first_in_every_run
+from tests.every_run import first_in_every_run, turns_in_every_run
 from tests.oracles.dp_mallows import (
     Enumeration,
     dirichlet_process,
@@ -94,8 +94,9 @@ def posterior(name):
 
 @pytest.fixture(autouse=True)
 def _few_visits(monkeypatch):
-    """Shares of agents are shares also where there are few."""
+    """Shares of agents are shares, and a cluster with anybody who stays is settled, also where few are."""
     monkeypatch.setattr(dp_mallows_moves, "LEAST_VISITS", 0)
+    monkeypatch.setattr(dp_mallows_moves, "SETTLED", 1)
 
 
 # The state.
@@ -153,17 +154,15 @@ def test_names_of_items_clusters_and_agents_do_not_matter():
 
 
 def visit(state, agent, seed=0):
-    """Visit one agent; returns the log weights it chose from (clusters, then a new one), and the book."""
+    """Visit one agent; returns the weights it chose from (clusters, then a new one), and the book."""
     model = state.model
     rows = model.rows()
     fill_all_rows(rows, model.tables, model.bins, state.clusters, state.n_clusters)
-    stream = new_stream()
-    open_stream(stream, 3, 4, 0, seed)
     book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
     n_before = state.n_clusters
-    logs = seat_in_turn(
-        stream,
+    weights = seat_in_turn(
+        np.array([3, seed], dtype=np.uint64),
         state.concentration,
         model.discount,
         rows,
@@ -178,7 +177,7 @@ def visit(state, agent, seed=0):
     )
     assert book[POSITION] == 1
     state.compact()
-    return logs[: n_before + 1], book
+    return weights[: n_before + 1], book
 
 
 THREE = ((0, 1, 2), (2,), (1, 0))
@@ -188,7 +187,7 @@ def visit_matrix(enumeration, model, agent):
     """Probabilities of one visit from and to every (partition, centers)."""
     states = [(labels, centers) for labels, centers, _ in enumeration.joint()]
     index = {state: k for k, state in enumerate(states)}
-    new_centers = enumeration.center_law([agent])
+    new_centers = enumeration.center_distribution([agent])
     matrix = np.zeros((len(states), len(states)))
     state = placed(model, *states[0])
 
@@ -198,10 +197,9 @@ def visit_matrix(enumeration, model, agent):
 
     for row, (labels, centers) in enumerate(states):
         put(state, labels, centers)
-        logs, _ = visit(state, agent, row)
+        weights, _ = visit(state, agent, row)
         check_statistics(state)
         found = tuple(canonical_labels(state.labels).tolist())
-        weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         reached = set()
         for k, weight in enumerate(weights):
@@ -238,12 +236,12 @@ def test_visits_leave_the_joint_posterior_invariant(alpha, discount, strength, r
 
 
 @pytest.mark.parametrize("agent", range(3))
-def test_new_centers_have_the_law_of_lemma_7(agent):
+def test_new_centers_have_the_distribution_of_lemma_7(agent):
     """Agents are taken out and seated in clusters of their own; the center is a draw given the list."""
     enumeration = Enumeration(THREE, 3, strength=0.5, rates=(2.0, 1.0))
     model = model_of(THREE, 3, DirichletProcess(1e9), 0.5, (2.0, 1.0))
-    law = enumeration.center_law([agent])
-    orders = {order: k for k, order in enumerate(law)}
+    distribution = enumeration.center_distribution([agent])
+    orders = {order: k for k, order in enumerate(distribution)}
     counts = np.zeros(len(orders))
     state = placed(model, (0, 0, 0), [(0, 1, 2)])
     for seed in range(4000):
@@ -251,12 +249,12 @@ def test_new_centers_have_the_law_of_lemma_7(agent):
         visit(state, agent, seed)
         assert state.n_clusters == 2
         counts[orders[tuple(state.centers()[state.labels[agent]].tolist())]] += 1
-    exact = np.array(list(law.values()))
+    exact = np.array(list(distribution.values()))
     assert total_variation(counts / 4000, exact) < total_variation_bound(exact, 4000)
     assert total_variation(counts / 4000, np.full(6, 1 / 6)) > total_variation_bound(np.full(6, 1 / 6), 4000)
 
 
-# Assigning all at once, with centers and pins that stay: the law of the others' clusters is known.
+# Assigning all at once, with centers and pins that stay: the distribution of the others' clusters is known.
 
 
 class Pins(np.random.Generator):
@@ -306,11 +304,11 @@ def test_assignments_given_pins(alpha, discount):
 SMART, BLIND = ListSplitMerge(2, 0), ListSplitMerge(0, 3)
 MOVES = {
     "visits": [Centers(), CollapsedSeating()],
-    "a share of the visits": [Centers(), CollapsedSeating(0.4)],
-    "pins 0.25": [CollapsedSeating(0.5), Centers(), ParallelSeating(0.25)],
     "pins 0.6": [CollapsedSeating(0.5), Centers(), ParallelSeating(0.6)],
     "smart": [Centers(), SMART],
     "blind": [Centers(), BLIND],
+    "a share of the visits": [Centers(), CollapsedSeating(0.4)],
+    "pins 0.25": [CollapsedSeating(0.5), Centers(), ParallelSeating(0.25)],
 }
 
 
@@ -330,7 +328,7 @@ def chain_agrees(name, moves, n_steps, seed=1):
     return agrees(visits, enumeration.partitions, enumeration.chances)
 
 
-@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("move", first_in_every_run(MOVES, 4))
 def test_chains_have_the_posterior(move):
     assert chain_agrees("dp", MOVES[move], 6000)
 
@@ -345,8 +343,9 @@ def test_split_merge_alone(name, move, n_steps):
     assert chain_agrees(name, MOVES[move], n_steps)
 
 
-@pytest.mark.parametrize("assignments", ["collapsed", "parallel"])
-@pytest.mark.parametrize("name", ["pitman-yor", "other decays"])
+@pytest.mark.parametrize(
+    ("name", "assignments"), turns_in_every_run(["pitman-yor", "other decays"], ["collapsed", "parallel"])
+)
 def test_fits_have_the_posterior(name, assignments):
     assert chain_agrees(name, fitted(CASES[name], assignments), 3000)
 
@@ -383,7 +382,7 @@ def test_split_merge_proposals_are_taken_both_ways():
 
 @pytest.mark.parametrize("name", CASES)
 def test_climbing_raises_the_log_joint(name):
-    """An optimiser, and called one."""
+    """An optimizer, and called one."""
     rng = np.random.default_rng(8)
     state = CASES[name].state()
     climb = Climb()
@@ -405,7 +404,7 @@ def test_climbing_raises_the_log_joint(name):
     assert ["climb" in parts for parts in names] == [True, True, False]
 
 
-def test_beta_gibbs_as_published_has_another_law():
+def test_beta_gibbs_as_published_has_another_distribution():
     enumeration = posterior("dp")
     move = Cycle(published_moves())
     visits = visits_of(CASES["dp"].state(sampler="beta-gibbs"), move, enumeration.partitions, 6000, 3)
@@ -429,13 +428,12 @@ class Unpinned(Move):
         number[named] = np.arange(len(named))
         theta = np.empty((model.n_stages, len(named)))
         draw_some_decays(draw_key(rng), model.tables, state.clusters, named, theta)
-        log_heads = np.empty((model.n_stages + 1, len(named)))
-        log_shares = np.log(rng.standard_gamma(state.clusters.sizes[named] - model.discount))
-        write_heads(log_shares, model.tables.skips, theta, log_heads)
-        given = Instantiated(np.ascontiguousarray(state.clusters.places[:, named]), theta, log_heads)
+        shares = rng.standard_gamma(state.clusters.weights[named])
+        given = Instantiated(dp_mallows_moves.words_of(state, named), theta, shares)
         labels = number[state.labels]
         pinned = np.zeros(state.n, dtype=np.bool_)
-        assign(model.lists, given, pinned, labels, draw_key(rng), 0, len(model.lists.starts) - 1)
+        work = (model.lists, model.tables.skips, given, pinned, labels, draw_key(rng))
+        assign(*work, 0, len(model.lists.starts) - 1)
         state.labels[:] = np.where(labels >= 0, named[labels], state.labels)
         state.count_members()
         state.compact()
@@ -446,6 +444,23 @@ class Unpinned(Move):
 @pytest.mark.parametrize("share", first_in_every_run([0.6, 1.0]))
 def test_pins_are_needed(share):
     assert not chain_agrees("dp", [CollapsedSeating(0.5), Centers(), Unpinned(share)], 4000)
+
+
+class PluggedIn(Move):
+    """Broken twin of visits given decays: fixed decays instead of draws."""
+
+    def step(self, rng, state):
+        visited = rng.random(state.n) < 0.5
+        stay = np.unique(state.labels[~visited])
+        state.clusters.theta[stay], state.clusters.settled[stay] = 2.5, True
+        moved = dp_mallows_moves.seat(rng, state, np.flatnonzero(visited))
+        state.clusters.settled[:] = False
+        return Info("plugged in", int(visited.sum()), moved)
+
+
+def test_decays_of_settled_clusters_are_draws():
+    assert chain_agrees("dp", [Centers(), CollapsedSeating(0.5)], 6000)
+    assert not chain_agrees("dp", [Centers(), PluggedIn()], 6000)
 
 
 def test_learned_concentration():
@@ -516,8 +531,8 @@ def exact_predictive(model, totals, counts, skips):
     return value
 
 
-def visit_law(model, labels, centers, agent, seeds):
-    """Exact and compiled law of one visit given everybody else's place, and where it went in so many tries.
+def visit_distribution(model, labels, centers, agent, seeds):
+    """Exact and compiled probabilities of one visit given all others' places, and where it went in trials.
 
     Options are the clusters of the others, then a cluster of its own. Returns their exact probabilities, the
     matrix of proposals from each option, that of accepted moves, frequencies from option 0, and refusals.
@@ -539,15 +554,14 @@ def visit_law(model, labels, centers, agent, seeds):
         here = [centers[k] for k in kept] + ([centers[-1]] if start == len(kept) else [])
         state = placed(model, placed_labels, here)
         before = state.checkpoint()
-        logs, _ = visit(state, agent)
+        weights, _ = visit(state, agent)
         state.restore(before)
         if start == len(kept):
-            logs = logs[:-1]
-        weights = np.exp(logs - logs.max())
+            weights = weights[:-1]
         proposals[start] = weights / weights.sum()
         # How the compiled code would correct a proposal.
-        found, skips = np.empty((2, model.n_stages, len(state.clusters.sizes)), np.int16)
-        write_skips(model.lists.items, first, last, state.clusters.places, state.n_clusters, found, skips)
+        skips = np.empty((model.n_stages, len(state.clusters.sizes)), np.int16)
+        write_skips(model.lists.items, first, last, state.clusters.words, state.n_clusters, skips)
         fill_all_rows(model.rows(), model.tables, model.bins, state.clusters, state.n_clusters)
         for goal in range(options):
             ratio = 0.0
@@ -573,7 +587,7 @@ def visit_law(model, labels, centers, agent, seeds):
     return exact, proposals, taken, went / seeds, refused
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first_in_every_run(range(4), 2))
 def test_visits_with_shared_bins_are_corrected(seed):
     rng = np.random.default_rng(seed)
     lists = [tuple(rng.permutation(N_MANY)[: rng.integers(1, 7)]) for _ in range(9)]
@@ -581,11 +595,11 @@ def test_visits_with_shared_bins_are_corrected(seed):
     assert model.bins.n_exact < N_MANY
     labels = np.array([0, 1, 2, 0, 0, 1, 1, 2, 2])
     centers = [rng.permutation(N_MANY) for _ in range(4)]
-    exact, proposals, taken, frequencies, refused = visit_law(model, labels, centers, 0, 4000)
+    exact, proposals, taken, frequencies, refused = visit_distribution(model, labels, centers, 0, 4000)
     np.testing.assert_allclose(exact @ taken, exact, atol=1e-7)
     flow = exact[:, None] * taken
     np.testing.assert_allclose(flow, flow.T, atol=1e-7)
-    # Uncorrected, it would be another law; the compiled visit follows the corrected one.
+    # Uncorrected, it would be another distribution; the compiled visit follows the corrected one.
     assert np.abs(exact @ proposals - exact).max() > 1e-4
     assert total_variation(frequencies, taken[0]) < total_variation_bound(taken[0], 4000)
     expected = (proposals[0] - taken[0])[1:].sum()
@@ -605,7 +619,7 @@ def test_visits_to_large_clusters_are_exact(discount):
     model = model_of(lists, 20, PitmanYor(1.0, discount) if discount else DirichletProcess(1.0))
     assert model.bins.n_exact == 20
     for agent in range(0, 45, 4):
-        exact, proposals, taken, _, refused = visit_law(model, labels, centers, agent, 1)
+        exact, proposals, taken, _, refused = visit_distribution(model, labels, centers, agent, 1)
         np.testing.assert_allclose(proposals, np.tile(exact, (len(exact), 1)), rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(taken, proposals, atol=1e-15)
         assert refused == 0

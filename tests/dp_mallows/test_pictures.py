@@ -114,13 +114,13 @@ def test_traces_number_and_similarity():
     figure = Figure()
     upper, lower = plots.traces(fit, figure=figure).axes
     assert figure.axes == [upper, lower]
-    for axes, name in ((upper, "n_clusters"), (lower, "log_joint")):
+    for axes, name in ((upper, "n_groups"), (lower, "log_joint")):
         values = fit.draws.arrays[name]
         assert len(axes.lines) == len(values)
         for line, row in zip(axes.lines, values, strict=True):
             np.testing.assert_array_equal(line.get_ydata(), row)
     bars = plots.n_groups(fit).patches
-    assert sum(bar.get_height() for bar in bars) == pytest.approx(len(fit.draws.arrays["n_clusters"]))
+    assert sum(bar.get_height() for bar in bars) == pytest.approx(len(fit.draws.arrays["n_groups"]))
     image = plots.similarity(fit).images[0].get_array()
     order = np.argsort(fit.labels, kind="stable")
     labels = fit.draws.arrays["labels"].reshape(-1, len(fit.labels))[:, order]

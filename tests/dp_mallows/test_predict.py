@@ -61,8 +61,8 @@ EVERY = [row for length in (1, 2, 3, 4) for row in naive.all_lists(4, length)]
 # Probabilities of lists.
 
 
-def test_log_predictive_of_every_list(case):
-    found, errors = case.predictive.log_predictive(rows(EVERY))
+def test_log_probability_of_every_list(case):
+    found, errors = case.predictive.log_probability(rows(EVERY))
     by_draw = np.array([case.naive("predictive_by_draw", row) for row in EVERY])
     np.testing.assert_allclose(found, np.log(by_draw.mean(axis=1)), atol=1e-8)
     spread = by_draw.std(axis=1, ddof=1) / np.sqrt(by_draw.shape[1]) / by_draw.mean(axis=1)
@@ -81,21 +81,21 @@ def test_log_predictive_of_every_list(case):
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
 def test_probabilities_of_all_lists_of_a_length_sum_to_one(case, length):
-    found, _ = case.predictive.log_predictive(rows(naive.all_lists(4, length)))
+    found, _ = case.predictive.log_probability(rows(naive.all_lists(4, length)))
     assert np.exp(found).sum() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_a_full_list_is_worth_as_much_as_one_that_leaves_the_last_item_out(case):
     full = naive.all_lists(4, 4)
-    long, _ = case.predictive.log_predictive(rows(full))
-    cut, _ = case.predictive.log_predictive(rows([row[:3] for row in full]))
+    long, _ = case.predictive.log_probability(rows(full))
+    cut, _ = case.predictive.log_probability(rows([row[:3] for row in full]))
     np.testing.assert_allclose(long, cut, atol=1e-14)
 
 
-def test_mean_log_predictive_and_its_error(case):
+def test_mean_log_probability_and_its_error(case):
     table = rows(EVERY)._replaced(counts=np.arange(1, len(EVERY) + 1))
-    scores, _ = case.predictive.log_predictive(table)
-    mean = case.predictive.mean_log_predictive(table)
+    scores, _ = case.predictive.log_probability(table)
+    mean = case.predictive.mean_log_probability(table)
     assert float(mean) == pytest.approx(np.average(scores, weights=table.counts))
     by_draw = np.array([case.naive("predictive_by_draw", row) for row in EVERY])
     influence = table.counts @ (by_draw / by_draw.mean(axis=1, keepdims=True)) / table.counts.sum()
@@ -108,7 +108,7 @@ def test_the_error_over_draws_covers():
     many = cluster_draws(labels, 5, 4, seed=3, decays=(0.3, 1.2))
     table = rows([(1, 0), (4, 2, 3)], range(5))
     fit = fit_of(lists=[(0, 1, 2, 3)] * 5, items=range(5), counts=[1] * 5, labels=labels, estimate=[0] * 5)
-    truth, _ = ListPredictive(dataclasses.replace(fit, clusters=many)).log_predictive(table)
+    truth, _ = ListPredictive(dataclasses.replace(fit, clusters=many)).log_probability(table)
     z = []
     for at in range(0, 4000, 40):
         part = dataclasses.replace(
@@ -120,7 +120,7 @@ def test_the_error_over_draws_covers():
             labels=many.labels[at : at + 40],
             concentration=many.concentration[at : at + 40],
         )
-        value, error = ListPredictive(dataclasses.replace(fit, clusters=part)).log_predictive(table)
+        value, error = ListPredictive(dataclasses.replace(fit, clusters=part)).log_probability(table)
         z.append((value - truth) / error)
     assert 0.75 < np.sqrt(np.mean(np.square(z))) < 1.35
 
@@ -128,13 +128,13 @@ def test_the_error_over_draws_covers():
 def test_rows_are_scored_alike_wherever_they_stand(case):
     table = rows(EVERY)
     order = np.random.default_rng(1).permutation(len(EVERY))
-    found, errors = case.predictive.log_predictive(table)
-    again, again_errors = case.predictive.log_predictive(table[np.concatenate([order, order])])
+    found, errors = case.predictive.log_probability(table)
+    again, again_errors = case.predictive.log_probability(table[np.concatenate([order, order])])
     np.testing.assert_array_equal(again, np.tile(found[order], 2))
     np.testing.assert_array_equal(again_errors, np.tile(errors[order], 2))
 
 
-def relabelled(fit, items, clusters):
+def relabeled(fit, items, clusters):
     """The same fit with items and clusters of draws under other names."""
     old = fit.clusters
     new_of = np.argsort(items)  # old item -> new item, where new item i was items[i]
@@ -160,12 +160,12 @@ def moved(table, new_of):
 
 def test_names_of_items_and_of_clusters_do_not_matter(case):
     items = np.array([2, 0, 3, 1])
-    twin = ListPredictive(relabelled(case.fit, items, [(1, 0), (2, 0, 1), (1, 0)]))
+    twin = ListPredictive(relabeled(case.fit, items, [(1, 0), (2, 0, 1), (1, 0)]))
     new_of = np.argsort(items)
     table = rows(EVERY)
     other = moved(table, new_of)
     np.testing.assert_allclose(
-        twin.log_predictive(other)[0], case.predictive.log_predictive(table)[0], atol=1e-12
+        twin.log_probability(other)[0], case.predictive.log_probability(table)[0], atol=1e-12
     )
     np.testing.assert_allclose(twin.assign(other), case.predictive.assign(table), atol=1e-12)
     np.testing.assert_allclose(twin.next_item(other)[:, new_of], case.predictive.next_item(table), atol=1e-12)
@@ -185,12 +185,12 @@ def test_thousands_of_clusters_are_scored_block_by_block(monkeypatch):
     )
     predictive = ListPredictive(fit)
     table = rows([(5, 0), (1, 2, 3, 4), (4, 5, 3, 2)], range(6))
-    found, _ = predictive.log_predictive(table)
+    found, _ = predictive.log_probability(table)
     truth = [naive.predictive(row, as_draws(fit.clusters), 6) for row in ((5, 0), (1, 2, 3, 4), (4, 5, 3, 2))]
     np.testing.assert_allclose(found, np.log(truth), atol=1e-7)
     wide = ListPredictive(fit)
     wide.__dict__["_tables"] = wide._tables._replace(ranks=wide._tables.ranks.astype(np.int32))
-    np.testing.assert_array_equal(wide.log_predictive(table)[0], found)
+    np.testing.assert_array_equal(wide.log_probability(table)[0], found)
 
 
 # Assignment.
@@ -230,15 +230,15 @@ def test_clusters_speak_for_the_one_they_are_most_like():
 def test_next_item_after_every_list(case):
     lists = [row for row in EVERY if len(row) < 4]
     found = case.predictive.next_item(rows(lists))
-    truth = np.array([case.naive("next_law", row) for row in lists])
+    truth = np.array([case.naive("next_distribution", row) for row in lists])
     np.testing.assert_allclose(found, truth, atol=1e-8)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-12)
-    for law, row in zip(found, lists, strict=True):
-        assert not law[list(row)].any()
+    for distribution, row in zip(found, lists, strict=True):
+        assert not distribution[list(row)].any()
     # The twin does not weigh clusters by what the list says.
-    prior = [naive.next_law((), case.draws, 4, *case.prior)[i] for i in range(4)]
+    prior = [naive.next_distribution((), case.draws, 4, *case.prior)[i] for i in range(4)]
     twin = [np.where(np.isin(range(4), row), 0.0, prior) for row in lists]
-    twin = [law / law.sum() for law in twin]
+    twin = [distribution / distribution.sum() for distribution in twin]
     assert np.abs(found - twin).max() > 0.05
     np.testing.assert_array_equal(case.predictive.next_item(rows(naive.all_lists(4, 4))), 0.0)
 
@@ -250,9 +250,9 @@ def test_complete_takes_the_most_probable_item_each_time(case):
     changed = 0
     for row, order in zip(lists, found.orders.tolist(), strict=True):
         truth, stale = list(row), list(row)
-        first = np.array(case.naive("next_law", row))
+        first = np.array(case.naive("next_distribution", row))
         while len(truth) < 4:
-            truth.append(int(np.argmax(case.naive("next_law", tuple(truth)))))
+            truth.append(int(np.argmax(case.naive("next_distribution", tuple(truth)))))
         for item in np.argsort(-first, kind="stable"):
             if item not in stale:
                 stale.append(int(item))
@@ -277,12 +277,12 @@ def test_complete_stops_where_it_is_told(short):
             short.predictive.complete(table, wrong)
 
 
-def worst(orders, law, n):
-    """Largest standardised difference between frequencies and a law."""
-    counts = dict.fromkeys(law, 0)
+def worst(orders, distribution, n):
+    """Largest standardized difference between frequencies and a distribution."""
+    counts = dict.fromkeys(distribution, 0)
     for order in map(tuple, orders.tolist()):
         counts[order] += 1
-    shares = np.array([law[key] for key in counts])
+    shares = np.array([distribution[key] for key in counts])
     found = np.array(list(counts.values())) / n
     return np.abs((found - shares) / np.sqrt(shares * (1 - shares) / n)).max()
 
@@ -301,10 +301,10 @@ def test_sampled_completions_follow_the_predictive(case, row, length):
     n = 30_000
     drawn = case.predictive.sample_completions(rows([row]), n, length, random_state=2)
     assert drawn.orders.shape == (1, n, length)
-    law = continuations(case, row, length)
-    assert worst(drawn.orders[0], law, n) < 4.5
-    if len(law) > 2:  # after (3, 1) both orders of the rest are nearly alike
-        assert worst(drawn.orders[0], dict.fromkeys(law, 1 / len(law)), n) > 6
+    distribution = continuations(case, row, length)
+    assert worst(drawn.orders[0], distribution, n) < 4.5
+    if len(distribution) > 2:  # after (3, 1) both orders of the rest are nearly alike
+        assert worst(drawn.orders[0], dict.fromkeys(distribution, 1 / len(distribution)), n) > 6
     # Labels are those of the assignment.
     assigned = case.predictive.assign(rows([row]))[0]
     shares = np.array([(drawn.labels[0] == e).mean() for e in (0, 1, -1)])
@@ -327,9 +327,9 @@ def test_sampled_completions_as_rankings(short):
 def test_samples_follow_the_predictive(case, length):
     n = 30_000
     drawn, labels = case.predictive.sample(n, length, random_state=4)
-    law = continuations(case, (), length)
-    assert worst(drawn.orders, law, n) < 4.5
-    assert worst(drawn.orders, dict.fromkeys(law, 1 / len(law)), n) > 6
+    distribution = continuations(case, (), length)
+    assert worst(drawn.orders, distribution, n) < 4.5
+    assert worst(drawn.orders, dict.fromkeys(distribution, 1 / len(distribution)), n) > 6
     new = np.mean([new for _, new in case.draws])
     assert abs((labels == -1).mean() - new) < 4.5 * np.sqrt(new * (1 - new) / n)
 
@@ -406,12 +406,12 @@ def test_auto_samples_where_exact_sums_are_long(case, monkeypatch):
 def test_blocks_do_not_matter(case, monkeypatch):
     table = rows(EVERY)
     before = (
-        case.predictive.log_predictive(table)[0],
+        case.predictive.log_probability(table)[0],
         predict_pairwise(case.predictive, table),
     )
     for module in ("predict", "pairs"):
         monkeypatch.setattr(f"permix.dp_mallows.{module}.BLOCK_BYTES", 200)
-    np.testing.assert_array_equal(case.predictive.log_predictive(table)[0], before[0])
+    np.testing.assert_array_equal(case.predictive.log_probability(table)[0], before[0])
     np.testing.assert_allclose(predict_pairwise(case.predictive, table), before[1], atol=1e-14)
 
 
@@ -420,7 +420,7 @@ def test_threads_do_not_matter(case, monkeypatch):
 
     def answers():
         return (
-            case.predictive.log_predictive(table)[0],
+            case.predictive.log_probability(table)[0],
             case.predictive.assign(table),
             case.predictive.next_item(table),
             case.predictive.complete(table, 4).orders,
@@ -459,7 +459,7 @@ def test_two_items():
     predictive, draws = ListPredictive(fit), as_draws(fit.clusters)
     table = rows([(0,), (1,), (0, 1)], ("a", "b"))
     np.testing.assert_allclose(
-        predictive.log_predictive(table)[0],
+        predictive.log_probability(table)[0],
         np.log([naive.predictive(row, draws, 2) for row in ((0,), (1,), (0,))]),
     )
     assert predictive.complete(table).orders.tolist() == [[0, 1], [1, 0], [0, 1]]
@@ -470,9 +470,9 @@ def test_rates_are_needed_where_the_data_do_not_reach():
     case = Case(CASES["strong prior"])
     fit = dataclasses.replace(case.fit, settings=case.fit.settings.replaced(prior_rate=[0.5, 0.7]))
     predictive = ListPredictive(fit)
-    predictive.log_predictive(rows([(0, 1)]))
+    predictive.log_probability(rows([(0, 1)]))
     with pytest.raises(DataError, match="prior_rate has 2 numbers, but 3 places"):
-        predictive.log_predictive(rows([(0, 1, 2)]))
+        predictive.log_probability(rows([(0, 1, 2)]))
 
 
 def test_distinct_lists():
@@ -493,7 +493,7 @@ def test_long_lists_of_many_items():
     table, kinds = predictive.sample(12, 30, random_state=1)
     assert (kinds >= 0).sum() > 5
     truth = [np.log(naive.predictive(row, draws, 40)) for row in map(tuple, table.orders.tolist())]
-    np.testing.assert_allclose(predictive.log_predictive(table)[0], truth, rtol=1e-10)
+    np.testing.assert_allclose(predictive.log_probability(table)[0], truth, rtol=1e-10)
     full = predictive.complete(table, 40)
     assert full.is_full
     np.testing.assert_array_equal(np.sort(full.orders, axis=1), np.tile(np.arange(40), (12, 1)))

@@ -79,7 +79,7 @@ def test_reference_integral_of_large_clusters(a, b, m):
 
 
 @pytest.mark.parametrize(("a", "b", "m"), [(1.0, 2.0, 3), (4.0, 5.0, 2), (60.0, 42.0, 9)])
-def test_reference_draws_decays_from_their_law(a, b, m):
+def test_reference_draws_decays_from_their_distribution(a, b, m):
     rng = np.random.default_rng(3)
     draws = np.sort([reference.draw_theta(rng, a, b, m) for _ in range(4000)])
     probes = draws[::40]
@@ -94,7 +94,7 @@ def test_reference_draws_decays_from_their_law(a, b, m):
 
 
 def marginal_by_brute_force(lists, n_items, strength, rate):
-    """Σ_σ ∫ prior(θ) Π GM(list | σ, θ) with the whole law of lists enumerated at every node; 3 items."""
+    """Σ_σ ∫ prior(θ) Π GM(list | σ, θ) with all lists enumerated at every node; 3 items."""
     nodes, weights = np.polynomial.legendre.leggauss(24)
     q, weights = (nodes + 1) / 2, weights / 2
     prior = [
@@ -107,8 +107,8 @@ def marginal_by_brute_force(lists, n_items, strength, rate):
         for x, px in zip(q, prior[0], strict=True):
             for y, py in zip(q, prior[1], strict=True):
                 theta = (-np.log(x), -np.log(y))
-                laws = {t: generalized_mallows(center, theta, t) for t in {len(r) for r in lists}}
-                total += px * py * math.prod(laws[len(r)][r] for r in lists)
+                distributions = {t: generalized_mallows(center, theta, t) for t in {len(r) for r in lists}}
+                total += px * py * math.prod(distributions[len(r)][r] for r in lists)
     return total / math.factorial(n_items)
 
 
@@ -149,22 +149,24 @@ def test_evidence_by_partitions_and_one_list_after_another(prior):
         assert Enumeration(LISTS[:seen], 4, prior).predictive(LISTS[seen]) == pytest.approx(ratio, rel=1e-9)
 
 
-def test_predictive_is_a_law_and_short_lists_are_beginnings():
+def test_predictive_is_a_distribution_and_short_lists_are_beginnings():
     enumeration = Enumeration(LISTS, 4, strength=1.5, rates=(1.0, 0.5, 2.0))
-    laws = {t: enumeration.predictive_law(t) for t in (1, 2, 3)}
-    for law in laws.values():
-        assert sum(law.values()) == pytest.approx(1.0, abs=1e-9)
-    for start, chance in laws[2].items():
-        longer = sum(p for ranking, p in laws[3].items() if ranking[:2] == start)
+    distributions = {t: enumeration.predictive_distribution(t) for t in (1, 2, 3)}
+    for distribution in distributions.values():
+        assert sum(distribution.values()) == pytest.approx(1.0, abs=1e-9)
+    for start, chance in distributions[2].items():
+        longer = sum(p for ranking, p in distributions[3].items() if ranking[:2] == start)
         assert longer == pytest.approx(chance, rel=1e-9)
     np.testing.assert_allclose(enumeration.next_item((0,)).sum(), 1.0, atol=1e-9)
-    np.testing.assert_allclose(enumeration.next_item(()), [laws[1][(i,)] for i in range(4)], atol=1e-12)
-    # Beta(a, b) gives no law of lists at all.
+    np.testing.assert_allclose(
+        enumeration.next_item(()), [distributions[1][(i,)] for i in range(4)], atol=1e-12
+    )
+    # Beta(a, b) gives no distribution of lists at all.
     twin = Enumeration(LISTS, 4, strength=1.5, rates=(1.0, 0.5, 2.0), integral=log_beta)
-    assert abs(sum(twin.predictive_law(2).values()) - 1) > 1e-2
+    assert abs(sum(twin.predictive_distribution(2).values()) - 1) > 1e-2
 
 
-def test_summaries_follow_from_the_joint_law():
+def test_summaries_follow_from_the_joint_distribution():
     lists = ((0, 1), (2,), (1, 0))
     enumeration = Enumeration(lists, 3)
     states = list(enumeration.joint())
@@ -224,7 +226,7 @@ def visit_matrix(enumeration, cls, agent, concentration, discount):
     """Exact probabilities of one visit over all (partition, centers)."""
     states = [(labels, centers) for labels, centers, _ in enumeration.joint()]
     index = {state: k for k, state in enumerate(states)}
-    new_centers = enumeration.center_law([agent])
+    new_centers = enumeration.center_distribution([agent])
     matrix = np.zeros((len(states), len(states)))
 
     def seat(labels, centers, k):
@@ -262,22 +264,22 @@ def test_visits_leave_the_joint_posterior_invariant(prior):
         assert total_variation(pi @ broken, pi) > 1e-3
 
 
-def drawn_law(draw, law, n_draws):
+def drawn_distribution(draw, distribution, n_draws):
     draws = [draw() for _ in range(n_draws)]
-    return ranking_models.total_variation(draws, law)
+    return ranking_models.total_variation(draws, distribution)
 
 
 @pytest.mark.parametrize("ranking", [(2,), (1, 3), (3, 0, 1)])
-def test_center_of_one_list_is_drawn_from_its_law(ranking):
+def test_center_of_one_list_is_drawn_from_its_distribution(ranking):
     enumeration = Enumeration((ranking,), 4)
     rng = np.random.default_rng(11)
-    law = enumeration.center_law([0])
+    distribution = enumeration.center_distribution([0])
     exact = reference.Exact(rng, enumeration.lists, 4)
     bound = ranking_models.total_variation_bound(5000, 24)
-    assert drawn_law(lambda: exact.start(exact.rankings[0]).center, law, 5000) < bound
+    assert drawn_distribution(lambda: exact.start(exact.rankings[0]).center, distribution, 5000) < bound
     # A twin that takes the prior for six times as strong.
     twin = reference.Exact(rng, enumeration.lists, 4, strength=6.0)
-    assert drawn_law(lambda: twin.start(twin.rankings[0]).center, law, 5000) > bound
+    assert drawn_distribution(lambda: twin.start(twin.rankings[0]).center, distribution, 5000) > bound
 
 
 def cost(W, order):
@@ -286,7 +288,7 @@ def cost(W, order):
 
 @cache
 def center_case():
-    """A cost matrix of three lists whose decays differ, and the law of its center."""
+    """A cost matrix of three lists whose decays differ, and the distribution of its center."""
     cluster = reference.Cluster(4, 3, range(4))
     for ranking in ((0, 1, 2), (2, 3, 0), (3, 0)):
         cluster.add(np.array(ranking))
@@ -296,43 +298,45 @@ def center_case():
     return W, {order: weight / total for order, weight in weights.items()}
 
 
-def test_stagewise_draws_have_the_stated_law_and_lemma_2_is_not_exact():
-    W, law = center_case()
+def test_stagewise_draws_have_the_stated_distribution_and_lemma_2_is_not_exact():
+    W, distribution = center_case()
 
-    def stagewise_law(W):
+    def stagewise_distribution(W):
         return {
             order: math.exp(-cost(W, order) - reference.stagewise_log_normalizers(W, list(order)))
-            for order in law
+            for order in distribution
         }
 
-    q = stagewise_law(W)
-    for other in (q, stagewise_law(2000 * W)):  # as for a large cluster, where exp(-cost) underflows
+    q = stagewise_distribution(W)
+    for other in (q, stagewise_distribution(2000 * W)):  # as for a large cluster, where exp(-cost) underflows
         assert sum(other.values()) == pytest.approx(1.0, abs=1e-9)
     rng = np.random.default_rng(4)
     bound = ranking_models.total_variation_bound(20_000, 24)
     draws = [reference.stagewise_draw(rng, W) for _ in range(20_000)]
     assert ranking_models.total_variation(draws, q) < bound
-    assert ranking_models.total_variation(draws, law) > bound
-    assert 0.5 * sum(abs(q[order] - law[order]) for order in law) > 0.05
+    assert ranking_models.total_variation(draws, distribution) > bound
+    assert 0.5 * sum(abs(q[order] - distribution[order]) for order in distribution) > 0.05
 
 
 @pytest.mark.parametrize("move", [reference.stagewise_metropolis, reference.reinsertion_gibbs])
-def test_center_moves_leave_their_law_invariant(move):
-    W, law = center_case()
+def test_center_moves_leave_their_distribution_invariant(move):
+    W, distribution = center_case()
     rng = np.random.default_rng(5)
-    orders, chances = list(law), list(law.values())
+    orders, chances = list(distribution), list(distribution.values())
     starts = rng.choice(len(orders), size=20_000, p=chances)
     moved = [move(rng, W, list(orders[k])) for k in starts]
-    assert ranking_models.total_variation(moved, law) < ranking_models.total_variation_bound(20_000, 24)
+    assert ranking_models.total_variation(moved, distribution) < ranking_models.total_variation_bound(
+        20_000, 24
+    )
     assert sum(tuple(a) != orders[k] for a, k in zip(moved, starts, strict=True)) > 5_000
 
 
 def test_reinsertion_scores_are_exact():
-    W, law = center_case()
+    W, distribution = center_case()
     for item in range(4):
         for rest in permutations([other for other in range(4) if other != item]):
             scores = reference.reinsertion_scores(W, list(rest), item)
-            logs = [math.log(law[(*rest[:p], item, *rest[p:])]) for p in range(4)]
+            logs = [math.log(distribution[(*rest[:p], item, *rest[p:])]) for p in range(4)]
             np.testing.assert_allclose(scores - scores[0], np.array(logs) - logs[0], atol=1e-12)
 
 
@@ -368,6 +372,10 @@ def run(name, n_sweeps, seed):
     return draws
 
 
+# Each of their moves is checked above in every run.
+
+
+@pytest.mark.slow
 def test_exact_sampler_has_the_posterior_and_no_other():
     draws = run("exact", 4000, seed=7)
     found = gaps(Enumeration(LISTS, 4), draws)
@@ -389,7 +397,8 @@ def test_exact_sampler_has_the_posterior_and_no_other():
     assert gap.distance > gap.bound
 
 
-def test_beta_gibbs_as_published_has_another_law():
+@pytest.mark.slow
+def test_beta_gibbs_as_published_has_another_distribution():
     gap = gaps(Enumeration(LISTS, 4), run("beta-gibbs", 2000, seed=8))["partition"]
     assert gap.distance > gap.bound
     assert 0.12 < gap.distance < 0.19

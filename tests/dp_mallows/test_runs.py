@@ -230,8 +230,8 @@ def test_reported_centers_and_decays_have_the_posterior(monkeypatch):
     model = dp_mallows_fit.exact_model(rankings, chosen)
     twin = dp_mallows_fit.draw_clusters(model, chosen, result.draws)
     seen = Counter(tuple(centers[labels[0]].tolist()) for labels, centers, _ in reported(twin))
-    law = exact.center_of(0)
-    assert sum(abs(seen[order] / 4000 - p) for order, p in law.items()) / 2 > 0.3
+    distribution = exact.center_of(0)
+    assert sum(abs(seen[order] / 4000 - p) for order, p in distribution.items()) / 2 > 0.3
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_extreme_priors(options):
         warnings.simplefilter("ignore")
         result = dp_mallows_fit.fit_dp_mallows(rankings, chosen)
     assert np.isfinite(result.draws.arrays["log_joint"]).all()
-    assert (result.draws.arrays["n_clusters"] >= 1).all()
+    assert (result.draws.arrays["n_groups"] >= 1).all()
     assert (result.draws.arrays["labels"] < 13).all()  # nobody is left without a cluster
 
 

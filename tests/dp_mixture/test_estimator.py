@@ -73,7 +73,7 @@ def test_finds_what_is_there(fitted, blobs):
     assert labels.dims == ("chain", "draw", "observation")
     assert labels.shape == (2, 60, 80)
     assert labels.dtype == np.uint8
-    assert {"n_clusters", "log_joint"} <= set(fitted.posterior_["posterior"].data_vars)
+    assert {"n_groups", "log_joint"} <= set(fitted.posterior_["posterior"].data_vars)
     assert {"r_hat", "ess_bulk"} <= set(fitted.diagnostics().columns)
     groups = fitted.summary()
     assert groups["size"].tolist() == [40, 25, 15]
@@ -109,9 +109,9 @@ def test_predictive_density_against_enumeration(name, prior):
         for i, x in enumerate(new):
             densities = np.exp([naive(x, members) for members in groups])
             exact[i] += probability * float(np.dot(weights, densities))
-    model = quick(family, prior, n_draws=2000, n_thin=3).fit(train)
+    model = quick(family, prior, n_draws=200, n_thin=6).fit(train)
     ours = np.exp(model.score_samples(new))
-    # Only 200 draws enter; the spread of single-draw densities gives the error of their mean.
+    # 200 draws of the 400 enter; the spread of single-draw densities gives the error of their mean.
     predictive = MixturePredictive(model._fit)
     labels, concentrations = spaced_draws(model._fit)
     encoded = family.encode(new)
@@ -217,7 +217,7 @@ def test_suspicious_settings_are_remarked():
     ids = pd.DataFrame({"person": [f"p{i}" for i in range(30)], "vote": ["yes", "no"] * 15})
     with pytest.warns(PermixWarning, match=r"every row has a different answer in column 1, such as 'p0'"):
         quick("categorical").fit(ids)
-    with pytest.warns(PermixWarning, match="50 components are more than the 4 rows"):
+    with pytest.warns(PermixWarning, match="50 groups are more than the 4 rows"):
         quick(prior=permix.FiniteDirichlet(50)).fit(np.eye(4))
 
 
@@ -284,8 +284,14 @@ def test_survey_with_missing_answers():
         (quick(prior="crp"), "unknown prior 'crp'; known are mfm"),
         (quick(prior="finite"), r"prior='finite' does not say enough: write permix.FiniteDirichlet"),
         (quick(burn_in_moves="gibbs", n_burn_in=0), "burn_in_moves are given, but n_burn_in is 0"),
-        (quick(init="warm"), 'init=.warm. must be a whole number, 1 or more or "both" or "sequential"'),
-        *[(quick(init=init), f"init={init} must be a whole number") for init in (0, True, 2.0, None)],
+        (
+            quick(init="warm"),
+            'init=.warm. must be "both", "sequential", "one-group", "random", or a whole number, 1 or more',
+        ),
+        *[
+            (quick(init=init), f'init={init} must be "both", .*, or a whole number')
+            for init in (0, True, 2.0, None)
+        ],
         (quick(init=81), "init=81 must be from 1 to 80 groups"),
         (quick(loss="zero-one"), 'loss=\'zero-one\' must be "vi" or "binder"'),
         (quick(n_draws=0), "n_draws"),
@@ -334,7 +340,7 @@ def test_chains_that_never_move_say_so():
     X = np.concatenate([np.zeros((40, 1)), np.full((40, 1), 16.0)]) + np.random.default_rng(1).normal(
         size=(80, 1)
     )
-    frozen = quick(permix.Gaussian(), moves="permutation", burn_in_moves="permutation", init="one-cluster")
+    frozen = quick(permix.Gaussian(), moves="permutation", burn_in_moves="permutation", init="one-group")
     with pytest.warns(permix.errors.PermixWarning, match="refused at every step"):
         frozen.fit(X)
 

@@ -5,6 +5,11 @@ They run on an estimator as it is, with the reason for every check that cannot a
 reads a row of numbers as scores, so that all conventions are really exercised.
 """
 
+from permix.angle.data import as_rankings
+from permix.angle.fit import way_of
+from permix.angle.parameters import SERVES, AngleParameters
+from permix.errors import DataError
+
 NOT_ORDERINGS = "fits rows of real numbers, which are no orderings of items, and they are refused"
 _EVERY_ESTIMATOR = (
     "check_fit_score_takes_y",
@@ -48,3 +53,17 @@ def by_name(options):
     """Options of an angle-based model, with the approximate normalizer where the inference rests on it."""
     rests_on_it = options.get("inference") in ("vi", "quadrature")
     return ({"normalizer": "vmf"} if rests_on_it else {}) | options
+
+
+def few_draws(options, data=None, **draws):
+    """Options of an angle-based model, and of these numbers those that its fit uses: others are refused.
+
+    Without data, as in a fit to full rankings.
+    """
+    options = by_name(options)
+    try:
+        settings = AngleParameters(**options)
+    except DataError:  # what a test wants
+        return options
+    way = settings.way_for(4, True, True) if data is None else way_of(as_rankings(data), settings)
+    return {name: value for name, value in draws.items() if way in SERVES[name]} | options

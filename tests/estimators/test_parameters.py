@@ -107,7 +107,7 @@ def test_values_are_checked_converted_and_kept():
     [
         ({"cups": 10}, "cups=10 must be a whole number from 1 to 9"),
         ({"cups": True}, "cups=True must be a whole number from 1 to 9"),
-        ({"sugar": -1}, "sugar=-1 must be a number, 0 or more or None"),
+        ({"sugar": -1}, "sugar=-1 must be a number, 0 or more, or None"),
         ({"kind": "red"}, 'kind=\'red\' must be "black" or "green"'),
         ({"n_jobs": 0}, "n_jobs=0 must be a number of threads, -1 for all processors, or None"),
         ({"n_jobs": math.nan}, "n_jobs=nan must be a number of threads, -1 for all processors, or None"),

@@ -49,7 +49,7 @@ def test_new_data_are_numbered_as_the_model():
     with pytest.raises(DataError, match="puts everything it leaves out below"):
         as_top_lists(Rankings.from_orders([["milk"]], items=["milk", "tea"]), ITEMS)
     # A row that lists all items of its own table says nothing about the others: a subset.
-    with pytest.raises(DataError, match=r"row 0 .*says nothing about the rest.*items=\[all items\]"):
+    with pytest.raises(DataError, match=r"row 1 .*says nothing about the rest.*items=\[all items\]"):
         as_top_lists(Rankings.from_orders([["milk", "tea"]]), ITEMS)
 
 
@@ -58,7 +58,7 @@ def test_new_data_are_numbered_as_the_model():
     [
         (
             lists(("tea",), ("milk", "tea"), ("tea", "milk"), unlisted=["below", "unknown", "unknown"]),
-            r"row 1 \(counting from 0\) ranks some items .*\(2 such rows\); if the rest is below",
+            r"row 2 ranks some items .*\(2 such rows\); if the rest is below",
         ),
         (
             lists(("tea", "milk"), unlisted="unknown", agents=["anna"]),

@@ -7,73 +7,26 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from permix.families import GaussianNIW
 from permix.families import contract_jit as contract
-from permix.kernels.jit import kernel
 from tests.families.cases import CASES
+from tests.families.driver import (
+    add,
+    as_vector,
+    clear,
+    clear_members,
+    copy_cluster,
+    extend,
+    log_marginal,
+    log_predictive_above,
+    log_predictive_without,
+    merge,
+    predictive,
+    remove,
+)
 from tests.oracles.mixtures import naive_marginal, naive_predictive
-from tests.oracles.twins import PriorDraws, StrayDraws
 
 FAMILIES = pytest.mark.parametrize("name", CASES)
-
-
-@kernel
-def add(stats, data, i, k):
-    contract.add(stats, data, i, k)
-
-
-@kernel
-def remove(stats, data, i, k):
-    contract.remove(stats, data, i, k)
-
-
-@kernel
-def clear(stats, k):
-    contract.clear(stats, k)
-
-
-@kernel
-def merge(stats, source, target):
-    contract.merge(stats, source, target)
-
-
-@kernel
-def copy_cluster(stats, source, target):
-    contract.copy_cluster(stats, source, target)
-
-
-@kernel
-def log_marginal(stats, k):
-    return contract.log_marginal(stats, k)
-
-
-@kernel
-def log_predictive(stats, data, i, n_clusters, out):
-    contract.log_predictive(stats, data, i, n_clusters, out)
-
-
-@kernel
-def log_predictive_without(stats, data, i, k):
-    return contract.log_predictive_without(stats, data, i, k)
-
-
-@kernel
-def extend(stats, data, i, starts, n_clusters, out):
-    contract.extend(stats, data, i, starts, n_clusters, out)
-
-
-@kernel
-def clear_members(stats, data, order, first, last, k):
-    contract.clear_members(stats, data, order, first, last, k)
-
-
-@kernel
-def project(stats, data, i, direction):
-    return contract.project(stats, data, i, direction)
-
-
-@kernel
-def add_vector(stats, data, i, weight, direction):
-    contract.add_vector(stats, data, i, weight, direction)
 
 
 def filled(name, labels, capacity=4):
@@ -82,24 +35,18 @@ def filled(name, labels, capacity=4):
     data = family.encode(X)
     stats = family.statistics(capacity)
     for k in range(capacity):
-        clear(stats, k)
+        clear(stats, data, k)
     for i, k in enumerate(labels):
         add(stats, data, i, k)
     return family, X, data, stats
 
 
-def predictive(stats, data, i, n_clusters):
-    out = np.empty(n_clusters)
-    log_predictive(stats, data, i, n_clusters, out)
-    return out
-
-
 def arrays_of(stats, k):
-    """The last axis of every per-cluster array at cluster k; scratch space left out."""
+    """Every per-cluster array, with clusters along its first or last axis, at cluster k; no scratch space."""
     return {
-        field: value[..., k].copy()
+        field: (value[..., k] if value.shape[-1] == 4 else value[k]).copy()
         for field, value in stats._asdict().items()
-        if isinstance(value, np.ndarray) and value.shape[-1] == 4 and field not in ("work", "vector")
+        if isinstance(value, np.ndarray) and 4 in value.shape and field not in ("work", "vector")
     }
 
 
@@ -115,14 +62,52 @@ def test_predictive_equals_naive(name):
 
 
 @FAMILIES
+def test_what_is_above_a_floor_is_scored(name):
+    """Exactly as without one; below it, either so or minus infinity."""
+    _, _, data, stats = filled(name, [0, 0, 1, 0, 2, 1, 1, 2, 0])
+    for i in range(9, 12):
+        scores = predictive(stats, data, i, 4)
+        for floor in (-np.inf, *(scores - 1e-6), *(scores + 1e-6), np.inf):
+            out = np.full(4, floor)
+            log_predictive_above(stats, data, i, 4, out)
+            above = scores > floor
+            np.testing.assert_array_equal(out[above], scores[above])
+            assert np.all((out[~above] == scores[~above]) | (out[~above] == -np.inf))
+
+
+def test_far_clusters_of_many_dimensions_are_left_early():
+    """Blocks of rows, and what is left out of them, are exact for any number of dimensions."""
+    rng = np.random.default_rng(3)
+    for d in (15, 16, 17, 40):
+        X = rng.normal(size=(60, d)) @ rng.normal(size=(d, d)) + np.repeat([[0.0], [4.0]], 30, axis=0)
+        family = GaussianNIW().resolve(X)
+        data, stats = family.encode(X), family.statistics(2)
+        labels = np.repeat(np.arange(2, dtype=np.int32), 30)
+        labels[::10] = -1
+        contract.seat_all(stats, data, labels, 2)
+        n_left = 0
+        for i in range(0, 60, 10):
+            scores = predictive(stats, data, i, 2)
+            out = np.full(2, scores.max() - 5.0)
+            log_predictive_above(stats, data, i, 2, out)
+            left = scores < scores.max() - 5.0
+            n_left += left.sum()
+            np.testing.assert_array_equal(out, np.where(left, -np.inf, scores))
+        assert n_left > 0
+        naive = naive_predictive(family)
+        expected = [naive(X[0], X[labels == k]) for k in range(2)]
+        np.testing.assert_allclose(predictive(stats, data, 0, 2), expected, rtol=1e-9)
+
+
+@FAMILIES
 def test_chain_rule_equals_marginal(name):
     family, X, data, stats = filled(name, [])
-    assert log_marginal(stats, 1) == 0.0
+    assert log_marginal(stats, data, 1) == 0.0
     total = 0.0
     for i in range(len(X)):
         total += predictive(stats, data, i, 2)[1]
         add(stats, data, i, 1)
-        assert log_marginal(stats, 1) == pytest.approx(total, rel=1e-10, abs=1e-9)
+        assert log_marginal(stats, data, 1) == pytest.approx(total, rel=1e-10, abs=1e-9)
     assert total == pytest.approx(naive_marginal(family, X), rel=1e-10)
 
 
@@ -151,8 +136,8 @@ def test_tiny_pseudo_counts_do_not_drown(name, pseudo_count):
     family = family.resolve(X)
     data = family.encode(X)
     stats = family.statistics(2)
-    clear(stats, 0)
-    clear(stats, 1)
+    clear(stats, data, 0)
+    clear(stats, data, 1)
     for i in range(3):
         add(stats, data, i, 0)
         if i:
@@ -184,11 +169,11 @@ def test_removing_the_last_member_gives_an_empty_cluster(name):
 
 @FAMILIES
 def test_merge_equals_the_union(name):
-    _, _, _, apart = filled(name, [0, 1, 0, 1, 1, 0])
+    _, _, data, apart = filled(name, [0, 1, 0, 1, 1, 0])
     _, _, _, together = filled(name, [0, 0, 0, 0, 0, 0])
     source = arrays_of(apart, 1)
-    merge(apart, 1, 0)
-    merge(apart, 3, 0)  # an empty cluster adds nothing
+    merge(apart, data, 1, 0)
+    merge(apart, data, 3, 0)  # an empty cluster adds nothing
     for field, value in arrays_of(apart, 0).items():
         np.testing.assert_allclose(value, arrays_of(together, 0)[field], rtol=1e-9, atol=1e-9, err_msg=field)
     for field, value in arrays_of(apart, 1).items():
@@ -197,8 +182,8 @@ def test_merge_equals_the_union(name):
 
 @FAMILIES
 def test_copy_cluster(name):
-    _, _, _, stats = filled(name, [0, 1, 0, 1, 1, 0])
-    copy_cluster(stats, 1, 2)
+    _, _, data, stats = filled(name, [0, 1, 0, 1, 1, 0])
+    copy_cluster(stats, data, 1, 2)
     for field, value in arrays_of(stats, 2).items():
         np.testing.assert_array_equal(value, arrays_of(stats, 1)[field], err_msg=field)
 
@@ -223,7 +208,7 @@ def contrast(name):
     return np.unravel_index(np.argmax(own + own[:, None] - scores - scores.T), scores.shape)
 
 
-def draw_excess(name, members, others=(), twin=None):
+def draw_excess(name, members, others=(), drawn=0):
     """How far draws of the cluster with these rows are from its density, in standard errors.
 
     For rows t, p(x | members, t)/p(x | members) = p(t | members, x)/p(t | members) has mean 1 over x drawn
@@ -237,8 +222,7 @@ def draw_excess(name, members, others=(), twin=None):
     stats = family.statistics(len(seated))
     contract.seat_all(stats, family.encode(X[list(chain.from_iterable(seated))]), clusters, len(seated))
     rows = np.empty((N_DRAWS, X.shape[1]))
-    drawing = stats if twin is None else twin(stats)
-    contract.draw_many(np.random.default_rng(7), drawing, np.zeros(N_DRAWS, dtype=np.int64), rows)
+    contract.draw_many(np.random.default_rng(7), stats, np.full(N_DRAWS, drawn), rows)
     scores = np.empty((N_DRAWS, len(seated)))
     contract.score_new_data(stats, family.encode(family.decode(rows)), N_DRAWS, len(seated), scores)
     ratios = np.exp(scores[:, 3:] - scores[:, :1])
@@ -255,11 +239,11 @@ def test_draws_match_the_density(name):
 
 @FAMILIES
 def test_draws_of_a_broken_family_do_not(name):
-    """A family whose ``draw`` looks at the wrong cluster, or at no members at all."""
+    """A family whose ``draw`` looks at the wrong cluster (1), or at no members at all (2)."""
     a, b = contrast(name)
     for members, others in (([a], [b]), ([a, b], [b, b])):
-        assert draw_excess(name, members, others, StrayDraws) > 2 * MOST_ERRORS
-        assert draw_excess(name, members, others, PriorDraws) > 2 * MOST_ERRORS
+        assert draw_excess(name, members, others, drawn=1) > 2 * MOST_ERRORS
+        assert draw_excess(name, members, others, drawn=2) > 2 * MOST_ERRORS
 
 
 @FAMILIES
@@ -270,7 +254,7 @@ def test_extending_segments_scores_as_adding_one_by_one(name):
     naive = naive_predictive(family)
     stats = family.statistics(3)
     for k in range(3):
-        clear(stats, k)
+        clear(stats, data, k)
     order = np.array([4, 0, 9, 3, 7, 2, 11, 1])
     starts = np.full(3, -1)
     out = np.empty(3)
@@ -305,7 +289,7 @@ def vectors_of(name):
     family, X, data, stats = filled(name, [])
     vectors = np.zeros((len(X), len(family.direction_scales(data))))
     for i, vector in enumerate(vectors):
-        add_vector(stats, data, i, 1.0, vector)
+        assert as_vector(stats, data, i, vector, 1.0) == 0.0
     return vectors
 
 
@@ -319,9 +303,8 @@ def test_projection_is_an_inner_product(name):
     assert len({vector.tobytes() for vector in vectors if vector.any()}) == n_rows
     direction = np.random.default_rng(5).normal(size=vectors.shape[1])
     for i, vector in enumerate(vectors):
-        assert project(stats, data, i, direction) == pytest.approx(vector @ direction, abs=1e-12)
         longer = direction.copy()
-        add_vector(stats, data, i, 0.3, longer)
+        assert as_vector(stats, data, i, longer, 0.3) == pytest.approx(vector @ direction, abs=1e-12)
         np.testing.assert_allclose(longer, direction + 0.3 * vector, atol=1e-12)
 
 

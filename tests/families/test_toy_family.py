@@ -132,7 +132,12 @@ def _draw(rng, stats, k, out):
 
 
 contract.use_defaults(
-    PoissonStats, contract.extend, contract.clear_members, contract.project, contract.add_vector
+    PoissonStats,
+    contract.log_predictive_above,
+    contract.extend,
+    contract.clear_members,
+    contract.project,
+    contract.add_vector,
 )
 ''',
     "poisson.py": '''

@@ -46,14 +46,14 @@ def test_against_definition_on_long_rankings(metric):
 @pytest.mark.parametrize("metric", list(fast.METRICS))
 @given(rows=orders(4, max_n=70))
 def test_axioms(metric, rows):
-    a, b, c, relabelling = rows
+    a, b, c, relabeling = rows
     ab = between(metric, a, b)
     assert ab == between(metric, b, a)
     assert between(metric, a, a) == 0
     assert ab > 0 or (a == b).all()
     if metric != "spearman":  # squared differences do not obey the triangle inequality
         assert ab <= between(metric, a, c) + between(metric, c, b)
-    assert between(metric, relabelling[a], relabelling[b]) == ab  # names do not matter
+    assert between(metric, relabeling[a], relabeling[b]) == ab  # names do not matter
 
 
 def test_spearman_breaks_the_triangle_inequality():

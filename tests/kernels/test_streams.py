@@ -61,11 +61,11 @@ def test_uniforms_are_those_of_a_numpy_generator():
     np.testing.assert_array_equal(draws(0, 1000), np.random.Generator(bits).random(1000))
 
 
-@pytest.mark.parametrize(("kind", "law"), [(1, stats.norm), (2, stats.expon)])
-def test_continuous_laws(kind, law):
+@pytest.mark.parametrize(("kind", "distribution"), [(1, stats.norm), (2, stats.expon)])
+def test_continuous_distributions(kind, distribution):
     sample = draws(kind, 50_000)
-    assert stats.kstest(sample, law.cdf).pvalue > 1e-4
-    assert stats.kstest(sample * 1.02 + 0.02, law.cdf).pvalue < 1e-4  # the test has power
+    assert stats.kstest(sample, distribution.cdf).pvalue > 1e-4
+    assert stats.kstest(sample * 1.02 + 0.02, distribution.cdf).pvalue < 1e-4  # the test has power
 
 
 @pytest.mark.parametrize("bound", [1, 2, 10, 1000])
@@ -88,7 +88,7 @@ def test_integers_reject_the_overhang():
     assert 0.7 < len(kept) / 20_000 < 0.8
 
 
-def test_discrete_laws():
+def test_discrete_distributions():
     weights = np.array([0.5, 0.0, 0.3, 0.2])
     with np.errstate(divide="ignore"):
         sample = draws(4, 50_000, 1, np.log(weights)).astype(int)
@@ -96,8 +96,11 @@ def test_discrete_laws():
     assert counts[1] == 0
     assert stats.chisquare(counts[[0, 2, 3]], 50_000 * weights[[0, 2, 3]]).pvalue > 1e-4
     sample = draws(5, 50_000, 6).astype(int)
-    law = np.exp(-0.3 * np.arange(6))
-    assert stats.chisquare(np.bincount(sample, minlength=6), 50_000 * law / law.sum()).pvalue > 1e-4
+    distribution = np.exp(-0.3 * np.arange(6))
+    assert (
+        stats.chisquare(np.bincount(sample, minlength=6), 50_000 * distribution / distribution.sum()).pvalue
+        > 1e-4
+    )
 
 
 @kernel

@@ -28,7 +28,7 @@ def fit_of(components, n_rows=6, seed=0, **changes):
         "counts": rng.integers(1, 9, n_rows),
         "log_likelihood": Estimate(-33.5, 0.25),
         "history": np.array([[-40.0, 0.5], [-35.0, 0.3], [-33.6, 0.25]]),
-        "restart_log_likelihoods": np.array([-36.0, -33.5, -34.0]),
+        "start_log_likelihoods": np.array([-36.0, -33.5, -34.0]),
         "converged": True,
         "interrupted": False,
     }

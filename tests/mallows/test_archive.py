@@ -34,7 +34,7 @@ def test_a_fit_comes_back_as_it_was(tmp_path, items):
     assert back.components.items == items
     for name in ("weights", "centers", "decays"):
         np.testing.assert_array_equal(getattr(back.components, name), getattr(fit.components, name))
-    for name in ("probabilities", "counts", "history", "restart_log_likelihoods", "labels"):
+    for name in ("probabilities", "counts", "history", "start_log_likelihoods", "labels"):
         np.testing.assert_array_equal(getattr(back, name), getattr(fit, name))
     assert (back.log_likelihood, back.log_likelihood.standard_error) == (-33.5, 0.25)
     assert (back.converged, back.interrupted, back.n_iterations) == (False, True, 3)
@@ -115,9 +115,9 @@ HOSTILE = {
     "counts that overflow": array_by("counts", lambda a: np.full_like(a, 2**62)),
     "negative error": array_by("history", put((0, 1), -1.0)),
     "no history": array_by("history", lambda a: a[:0]),
-    "no restart": array_by("restart_log_likelihoods", lambda a: a[:0]),
-    "more restarts than asked": array_by("restart_log_likelihoods", lambda a: np.append(a, a)),
-    "endless restart": array_by("restart_log_likelihoods", put(0, np.inf)),
+    "no restart": array_by("start_log_likelihoods", lambda a: a[:0]),
+    "more restarts than asked": array_by("start_log_likelihoods", lambda a: np.append(a, a)),
+    "endless restart": array_by("start_log_likelihoods", put(0, np.inf)),
     "endless likelihood": array_by("log_likelihood", put(0, np.inf)),
     "undefined error": array_by("log_likelihood", put(1, np.nan)),
     "negative error of the likelihood": array_by("log_likelihood", put(1, -1.0)),

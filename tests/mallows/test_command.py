@@ -62,8 +62,11 @@ def posterior(components, accepts):
     """Enumerate what a mixture believes of an agent: components, and all rankings with probabilities."""
     orders = np.array(list(itertools.permutations(range(5))))
     agree = np.array([accepts([components.items[item] for item in order]) for order in orders])
-    laws = [components.component(k) for k in range(components.n_components)]
-    joint = np.stack([np.exp(law.log_prob(orders)) * agree for law in laws]) * components.weights[:, None]
+    distributions = [components.component(k) for k in range(components.n_components)]
+    joint = (
+        np.stack([np.exp(distribution.log_prob(orders)) * agree for distribution in distributions])
+        * components.weights[:, None]
+    )
     return joint.sum(axis=1) / joint.sum(), orders, joint.sum(axis=0) / joint.sum()
 
 
@@ -89,7 +92,7 @@ def test_fit_finds_the_two_kinds(run, votes, made, tmp_path):
         assert words in out
     assert "<svg" in picture.read_text()
     rows = table_in(labels)
-    assert list(rows[0]) == ["agent", "group", "probability"]
+    assert list(rows[0]) == ["agent", "group", "how_sure"]
     assert [row["agent"] for row in rows] == [str(number) for number in range(1, 151)]
     found = np.array([int(row["group"]) for row in rows]) - 1
     assert permix.adjusted_rand(found, made.labels) > 0.9
@@ -106,7 +109,7 @@ def test_fit_finds_the_two_kinds(run, votes, made, tmp_path):
     np.testing.assert_allclose([part["weight"] for part in report["groups"]], model.weights_)
     np.testing.assert_allclose(
         [part["expected_distance"] for part in report["groups"]],
-        [law.expected_distance() for law in model.components_],
+        [distribution.expected_distance() for distribution in model.components_],
     )
     assert run("summary", fit)[1] == run("info", fit)[1]
     assert report["converged"]
@@ -124,7 +127,7 @@ def test_the_data_choose_the_number_of_components(run, votes, tmp_path):
     command = ["fit", "mallows", votes, "--select", "1,2", "--starts", 2, "-o", fit, "--force"]
     chosen = json.loads(run(*command, "--json")[1])
     assert chosen["selection"]["best"] == 2
-    assert [row["n_components"] for row in chosen["selection"]["table"]] == [1, 2]
+    assert [row["n_groups"] for row in chosen["selection"]["table"]] == [1, 2]
     assert len(chosen["groups"]) == 2
     assert chosen["agents"] == 150  # the model kept is fitted to all
     assert chosen["selection"]["agents_held_out"] + chosen["selection"]["agents_fitted"] == 150
@@ -155,10 +158,10 @@ def test_interrupted_folds_say_how_to_go_on(run, votes, tmp_path, monkeypatch):
 
     whole = module.fit_mallows
 
-    def stopped(preferences, settings):
+    def stopped(preferences, settings, *smaller):
         if settings.n_components == 2:
             raise KeyboardInterrupt
-        return whole(preferences, settings)
+        return whole(preferences, settings, *smaller)
 
     monkeypatch.setattr(module, "fit_mallows", stopped)
     fit = tmp_path / "f.permix"
@@ -216,7 +219,7 @@ def test_components_of_new_agents(run, fit, newcomers, tmp_path):
         assert row["agent"] == name
         np.testing.assert_allclose([float(row["p1"]), float(row["p2"])], truth, atol=1e-6)
         assert int(row["group"]) == truth.argmax() + 1
-        assert float(row["probability"]) == pytest.approx(truth.max(), abs=1e-6)
+        assert float(row["how_sure"]) == pytest.approx(truth.max(), abs=1e-6)
     assert json.loads(run("predict", fit, newcomers, "--json")[1])["rows"][1]["p1"] == float(rows[1]["p1"])
     assert "bob" in run("predict", fit, newcomers)[1]
     code, _, err = run("predict", fit, newcomers, "-o", target)
@@ -333,7 +336,8 @@ def test_new_rankings(run, fit, tmp_path):
     # First choices: binomial, so within five standard deviations of what the model says.
     model = permix.load(fit)
     first = sum(
-        w * law.rank_marginals()[:, 0] for w, law in zip(model.weights_, model.components_, strict=True)
+        w * distribution.rank_marginals()[:, 0]
+        for w, distribution in zip(model.weights_, model.components_, strict=True)
     )
     for item, chance in zip(model.items_, first, strict=True):
         share = drawn.counts[[drawn.items[order[0]] == item for order in drawn.orders]].sum() / 400
@@ -357,7 +361,7 @@ def test_new_rankings(run, fit, tmp_path):
             ["is also the input"],
         ),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "x", "--labels", "x"], ["given twice"]),
-        (["fit", "mallows", "votes.csv", "-k", "400", "-o", "x"], ["--components 400", "150 agents"]),
+        (["fit", "mallows", "votes.csv", "-k", "400", "-o", "x"], ["--groups 400", "150 agents"]),
         (["fit", "mallows", "drinks.permix", "-k", "1", "-o", "x"], ["fitted model"]),
         (["predict", "votes.csv", "strangers.csv"], ["votes.csv", "the model comes first"]),
         (["predict", "drinks.permix", "strangers.csv"], ["does not know", "'beer'"]),
@@ -389,14 +393,14 @@ PREDICT = ["predict", "drinks.permix", "votes.csv"]
         ([*FIT, "-k", "2", "--rule", "best"], "--rule belongs to --select"),
         ([*FIT, "--select", "3-1"], "1-10"),
         ([*FIT, "--select", "few"], "1-10"),
-        ([*FIT, "-k", "0"], "--components 0 must be a whole number"),
+        ([*FIT, "-k", "0"], "--groups 0 must be a whole number"),
         ([*FIT, "-k", "1", "--jobs", "0"], "--jobs 0 must be a number of threads"),
         ([*FIT, "-k", "1", "--plot", "x.gif"], ".png, .svg, .pdf"),
         ([*FIT, "-k", "1", "--on-cycle", "keep"], "--on-cycle drop"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.csv"], "model.permix"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.soc.gz"], "model.permix"),
-        ([*PREDICT, "--top", "3"], "--top says nothing to a MallowsMixture about --what groups"),
-        ([*PREDICT, "--id", "agent"], "says nothing to a MallowsMixture about --what groups"),
+        ([*PREDICT, "--top", "3"], "--top says nothing to a fit of mallows about --what groups"),
+        ([*PREDICT, "--id", "agent"], "says nothing to a fit of mallows about --what groups"),
         ([*PREDICT, "--what", "fortune"], "fortune"),
         ([*PREDICT, "--on-cycle", "keep"], "--on-cycle drop"),
         ([*PREDICT, "-o", "kinds.soc"], ".csv or .tsv"),
@@ -473,7 +477,7 @@ def a_fit(centers, decays, weights, probabilities, **more):
         "counts": np.ones(len(probabilities), dtype=np.int64),
         "log_likelihood": Estimate(-0.001, 0.0),
         "history": np.column_stack([np.arange(26.0), np.zeros(26)]),
-        "restart_log_likelihoods": np.array([-10.0, -10.5, -12.0]),
+        "start_log_likelihoods": np.array([-10.0, -10.5, -12.0]),
         "converged": True,
         "interrupted": False,
     }
@@ -541,5 +545,5 @@ def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
     assert "interrupted after" in out
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["interrupted"] is True
-    assert len(report["restart_log_likelihoods"]) < 200
+    assert len(report["start_log_likelihoods"]) < 200
     assert len(report["groups"]) == 2

@@ -55,7 +55,7 @@ def enumerated(components, relations):
 
 
 COMPONENTS = mixture([0.6, 0.4], [(2, 0, 3, 1), (1, 3, 2, 0)], np.array([0.5, 0.25]))
-POSETS = [relation for relation in oracle.labelled_posets(4) if relation]
+POSETS = [relation for relation in oracle.labeled_posets(4) if relation]
 
 
 def averaged_statistics(em, components, n_rounds):
@@ -99,7 +99,7 @@ def test_exact_e_step():
 
 
 def expected_log_likelihood(statistics, k, center, decay, n):
-    """What the M-step maximises for one component: equation 30 with blocks summed out."""
+    """What the M-step maximizes for one component: equation 30 with blocks summed out."""
     from permix.kernels.mallows import log_normalizer
 
     rank = np.argsort(center)
@@ -331,7 +331,7 @@ def test_starts_race_on_a_part_of_many_agents(monkeypatch):
         values, errors = log_normalizers(fit.components, profile, 64, KEY)
         whole = total_log_likelihood(values + fit.components.log_weights, errors, profile.counts)
         assert abs(fit.log_likelihood - whole) < 5 * fit.log_likelihood.standard_error + 0.02 * abs(whole)
-        assert np.allclose(fit.restart_log_likelihoods, whole, rtol=0.1)
+        assert np.allclose(fit.start_log_likelihoods, whole, rtol=0.1)
         em = MallowsEM(profile, fit.settings, KEY)
         if em.exact:  # the fit is at rest with everybody, not only with the part
             now, statistics = em.e_step(fit.components, 0)

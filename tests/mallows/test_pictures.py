@@ -41,7 +41,7 @@ def a_fit(items, n_components, *, errors=0.0, seed=0):
         counts=np.ones(30, dtype=np.int64),
         log_likelihood=Estimate(values[-1], errors),
         history=np.column_stack([values, np.full(12, errors)]),
-        restart_log_likelihoods=values[-1] - np.arange(4.0),
+        start_log_likelihoods=values[-1] - np.arange(4.0),
         converged=True,
         interrupted=False,
     )
@@ -116,7 +116,7 @@ def test_history(errors):
     fit = a_fit("abc", 2, errors=errors)
     axes = plots.history(fit)
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), fit.history[:, 0])
-    np.testing.assert_array_equal(axes.lines[1].get_ydata(), fit.restart_log_likelihoods)
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), fit.start_log_likelihoods)
     assert len(axes.collections) == (errors > 0)  # the band
     assert axes.get_title() == "converged after 12 iterations"
     assert plots.history(replace(fit, interrupted=True)).get_title().startswith("interrupted")
@@ -126,7 +126,7 @@ def test_history(errors):
 
 def test_number_of_groups():
     table = {
-        "n_components": [1, 2, 3],
+        "n_groups": [1, 2, 3],
         "train": [-5.0, -4.0, -3.5],
         "validation": [-5.1, -4.2, -4.4],
         "standard_error": [0.1, 0.1, 0.2],
@@ -139,12 +139,12 @@ def test_number_of_groups():
     assert "best: 2" in [text.get_text() for text in axes.get_legend().get_texts()]
     legend = plots.choice(SimpleNamespace(table=table, chosen=1)).get_legend()
     assert {"best: 2", "chosen: 1"} <= {text.get_text() for text in legend.get_texts()}
-    with pytest.raises(DataError, match="n_components"):
+    with pytest.raises(DataError, match="n_groups"):
         plots.choice({"train": [1.0]})
 
 
 def test_pictures_go_into_axes_that_are_there():
-    table = {"n_components": [1], "train": [-5.0], "validation": [-5.1], "standard_error": [0.1]}
+    table = {"n_groups": [1], "train": [-5.0], "validation": [-5.1], "standard_error": [0.1]}
     for draw, what in ((plots.choice, table), (plots.history, a_fit("abc", 2))):
         axes = draw(what)
         assert draw(what, ax=axes) is axes

@@ -23,7 +23,7 @@ from tests.oracles import mallows_mixture as oracle
 from tests.oracles import posets_all
 from tests.oracles.ranking_models import total_variation_bound
 
-POSETS = posets_all.labelled_posets(4)
+POSETS = posets_all.labeled_posets(4)
 TWO = [(0.35, (1, 3, 0, 2), 0.5), (0.65, (2, 0, 3, 1), 0.9)]
 THREE = [(0.2, (2, 0, 3, 1), 0.3), (0.5, (0, 1, 2, 3), 0.8), (0.3, (3, 1, 2, 0), 1.0)]
 POINTS = [(0.5, (0, 1, 2, 3), 0.0), (0.2, (1, 0, 2, 3), 0.0)]
@@ -50,19 +50,20 @@ def only_draws(monkeypatch):
     monkeypatch.setattr(mallows_posterior, "DOWN_SETS_IN_ALL", 1)
 
 
-def distance(orders, labels, law):
-    """Total variation between drawn (ordering, component) and a law of these."""
+def distance(orders, labels, distribution):
+    """Total variation between drawn (ordering, component) and a distribution of these."""
     counts = {}
     for order, label in zip(map(tuple, orders.tolist()), labels.tolist(), strict=True):
         counts[order, label] = counts.get((order, label), 0) + 1
     return 0.5 * sum(
-        abs(counts.get(key, 0) / len(labels) - law.get(key, 0.0)) for key in set(counts) | set(law)
+        abs(counts.get(key, 0) / len(labels) - distribution.get(key, 0.0))
+        for key in set(counts) | set(distribution)
     )
 
 
 def exact_pairwise(mixture):
-    laws = [oracle.of_rankings(oracle.posterior(relation, mixture)) for relation in POSETS]
-    return np.array([posets_all.pairwise(law, 4) for law in laws])
+    distributions = [oracle.of_rankings(oracle.posterior(relation, mixture)) for relation in POSETS]
+    return np.array([posets_all.pairwise(distribution, 4) for distribution in distributions])
 
 
 # Probabilities of components.
@@ -199,11 +200,11 @@ def test_completions_follow_the_posterior(method):
     assert np.isnan(drawn.acceptance_rates).all() == (method != "sp")
     rejected = np.zeros(3, int)
     for agent, relation in enumerate(some):
-        law = oracle.posterior(relation, THREE)
+        distribution = oracle.posterior(relation, THREE)
         # Dependent draws of the chain: half as much again.
-        bound = (1.5 if method == "sp" else 1.0) * total_variation_bound(size, len(law))
+        bound = (1.5 if method == "sp" else 1.0) * total_variation_bound(size, len(distribution))
         found = drawn.orders[agent], drawn.labels[agent]
-        assert distance(*found, law) < bound
+        assert distance(*found, distribution) < bound
         twins = (oracle.without_weights, oracle.without_normalizers, oracle.prior_labels)
         rejected += [distance(*found, twin(relation, THREE)) > bound for twin in twins]
     assert rejected.min() > 5, rejected
@@ -221,7 +222,7 @@ def test_completions_of_mixed_ways(only_draws):
     assert table.is_full
     np.testing.assert_array_equal(table.agents[:6], [0, 0, 0, 1, 1, 1])
     row = int(np.argmin(partitioned))
-    with pytest.raises(DataError, match=f"row {row} .* leaves too much open for exact draws"):
+    with pytest.raises(DataError, match=f"row {row + 1} .*leaves too much open for exact draws"):
         sample_completions(components_of(TWO), agents_of(POSETS), 3, "exact")
 
 
@@ -230,9 +231,12 @@ def test_published_sampler_without_metropolis_is_not_exact():
     mixture = [(0.6, (0, 1, 2, 3), 1.0), (0.4, (3, 0, 1, 2), 0.9)]
     relation = frozenset({(1, 2), (2, 3), (1, 3)})
     size = 20_000
-    law, rough = oracle.posterior(relation, mixture), oracle.sp_law(relation, mixture, metropolis=False)
-    bound = 1.5 * total_variation_bound(size, len(law))
-    for step, near, far in (("amp", rough, law), ("mmp", law, rough)):
+    distribution, rough = (
+        oracle.posterior(relation, mixture),
+        oracle.sp_distribution(relation, mixture, metropolis=False),
+    )
+    bound = 1.5 * total_variation_bound(size, len(distribution))
+    for step, near, far in (("amp", rough, distribution), ("mmp", distribution, rough)):
         drawn = sample_completions(
             components_of(mixture), agents_of([relation]), size, "sp", step=step, random_state=1
         )
@@ -383,7 +387,7 @@ def test_an_agent_who_contradicts_every_component():
     agents = Preferences.from_pairs([("ok", "egg", "eel"), ("anna", "eel", "egg")], items=items)
     assert score_samples(components, agents)[0].tolist() == [0.0, -np.inf]
     for ask in (predict_proba, predict_pairwise, complete, sample_completions):
-        with pytest.raises(DataError, match=r"'anna'\) contradicts every component"):
+        with pytest.raises(DataError, match=r"'anna'\) contradicts every group"):
             ask(components, agents)
     np.testing.assert_array_equal(complete(components, agents[:1]).orders, [[0, 1, 2]])
 

@@ -37,7 +37,7 @@ def state_of(name, prior_spec, n, twin=None):
     """A state of the first n data of a case, none of them seated."""
     family, X = CASES[name]
     data = family.encode(X[:n])
-    scored = family if twin is None else TwinFamily(family, twin)
+    scored = family if twin is None else TwinFamily(family, **twin)
     return MixtureState(scored, data, n, prior_spec, empty_scores=score_empty(family, data, n))
 
 

@@ -12,8 +12,10 @@ from permix.errors import DataError
 from permix.families import Gaussian
 from permix.moves import Balanced, Cycle, Gibbs, Info, Move, Permutation, Projection, SplitMerge
 from permix.moves.balance import MOST_REPEATS, LearningBalance, Opening
+from permix.moves.gibbs import work_of_sweep
 from permix.moves.permutation import LearningPermutation
 from permix.moves.recipe import MAX_CLIMBS, moves_of
+from permix.moves.split_merge import EARNED_SHARE, PATIENCE
 from permix.moves.start import check_start, seat_all_data
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, adjusted_rand
@@ -21,7 +23,7 @@ from permix.sampling import run_chains
 
 
 @dataclass
-class Labour(Move):
+class Labor(Move):
     """Does nothing, and says how much work that was."""
 
     name: str
@@ -39,28 +41,28 @@ def names(info):
 
 
 def test_cheap_moves_are_repeated_once_burn_in_has_taught_it():
-    move = Balanced([Labour("dear", 120.0), Labour("cheap", 30.0), Labour("free", 0.0), Labour("dust", 0.1)])
+    move = Balanced([Labor("expensive", 120.0), Labor("cheap", 30.0), Labor("free", 0.0), Labor("dust", 0.1)])
     learning = move.during_burn_in()
     assert move.exact
     assert not learning.exact
     rng = np.random.default_rng(0)
-    assert names(move.step(rng, None)) == ["dear", "cheap", "free", "dust"]  # nothing learned yet
+    assert names(move.step(rng, None)) == ["expensive", "cheap", "free", "dust"]  # nothing learned yet
     learning.step(rng, None)
     info = move.step(rng, None)
-    assert names(info) == ["dear", *["cheap"] * 4, "free", *["dust"] * MOST_REPEATS]
+    assert names(info) == ["expensive", *["cheap"] * 4, "free", *["dust"] * MOST_REPEATS]
     assert info.work == pytest.approx(120.0 + 4 * 30.0 + MOST_REPEATS * 0.1)
 
 
 def test_a_schedule_stays_as_it_was_when_burn_in_ended():
-    labour = Labour("cheap", 10.0)
-    move = Balanced([Labour("dear", 20.0), labour])
+    labor = Labor("cheap", 10.0)
+    move = Balanced([Labor("expensive", 20.0), labor])
     learning = move.during_burn_in()
     learning.step(None, None)
-    labour.work = 1.0
-    assert names(move.step(None, None)) == ["dear", "cheap", "cheap"]
+    labor.work = 1.0
+    assert names(move.step(None, None)) == ["expensive", "cheap", "cheap"]
     for _ in range(200):
         learning.step(None, None)
-    assert names(move.step(None, None)) == ["dear", *["cheap"] * 20]
+    assert names(move.step(None, None)) == ["expensive", *["cheap"] * 20]
 
 
 def test_compound_moves_learn_through_their_parts():
@@ -130,7 +132,7 @@ def test_data_must_be_seated(move):
     X = np.zeros((5, 1))
     family = Gaussian().resolve(X)
     state = MixtureState(family, family.encode(X), 5, DirichletProcess(1.0))
-    with pytest.raises(DataError, match="every datum in a cluster"):
+    with pytest.raises(DataError, match="every datum in a group"):
         move.step(np.random.default_rng(0), state)
 
 
@@ -150,12 +152,12 @@ def test_a_move_may_be_changed_between_steps():
 
 
 @pytest.mark.parametrize("max_turns", [0, 3])
-@pytest.mark.parametrize("init", ["one-cluster", "sequential", 50])
+@pytest.mark.parametrize("init", ["one-group", "sequential", 50])
 def test_projections_find_clusters_from_anywhere(init, max_turns):
     rng = np.random.default_rng(3)
-    centres = rng.normal(0.0, 4.0, (12, 8))
+    centers = rng.normal(0.0, 4.0, (12, 8))
     truth = rng.integers(0, 12, 600)
-    X = centres[truth] + rng.standard_normal((600, 8))
+    X = centers[truth] + rng.standard_normal((600, 8))
     family = Gaussian().resolve(X)
     state = MixtureState(family, family.encode(X), 600, DirichletProcess(1.0))
     state.set_labels(truth)
@@ -191,6 +193,33 @@ def test_projections_are_refused_after_burn_in():
         Permutation(order="projection")
 
 
+# --- splits and merges ---------------------------------------------------------------------------
+
+
+def test_splits_and_merges_take_no_more_work_than_sweeps():
+    """As much as sweeps, or four times where they are accepted; fixed once burn-in is over."""
+    rng = np.random.default_rng(8)
+    for scale, accepted, share in ((0.3, True, EARNED_SHARE), (1e6, False, 1.0)):
+        X = np.repeat([[-scale], [scale]], 150, axis=0) + rng.normal(size=(300, 1))
+        family = Gaussian(noise_scale=1.0, prior_scale=max(scale, 1.0)).resolve(X)
+        state = MixtureState(family, family.encode(X), 300, DirichletProcess(1.0))
+        state.set_labels(np.repeat([0, 1], 150))
+        move = SplitMerge(n_proposals=None)
+        learning = move.during_burn_in()
+        assert not learning.exact
+        for _ in range(4 * PATIENCE):
+            state.sweep(rng)
+            learning.step(rng, state)
+        rate, works = move.rate, []
+        for _ in range(400):
+            state.sweep(rng)
+            info = move.step(rng, state)
+            works.append(info.work / work_of_sweep(state))
+            assert accepted or not info.accepted
+        assert move.rate == rate
+        assert share / 3 < np.mean(works) < 3 * share
+
+
 # --- the recipe ----------------------------------------------------------------------------------
 
 
@@ -201,7 +230,7 @@ def test_auto_climbs_first_and_is_exact_afterwards():
     assert burn_in.n_steps == MAX_CLIMBS
     assert any(isinstance(part, Projection) for part in burn_in.first.moves)
     assert moves_of("auto", "auto", 10)[0].n_steps == 5
-    assert moves_of("auto", "gibbs", 10)[0].moves[0] == Gibbs()
+    assert moves_of("auto", "gibbs", 10)[0].first.moves[0] == Gibbs()
     assert moves_of(["auto"], "auto", 10)[1] == move
 
 
@@ -223,10 +252,10 @@ def test_optimizers_are_named_when_refused(moves):
 
 
 def test_an_opening_changes_over_after_its_steps():
-    opening = Opening(Labour("first", 1.0), 2, Labour("then", 1.0))
+    opening = Opening(Labor("first", 1.0), 2, Labor("then", 1.0))
     assert [opening.step(None, None).name for _ in range(4)] == ["first", "first", "then", "then"]
-    again = Opening(Labour("first", 1.0), 2, Labour("then", 1.0))
-    again.restore(Opening(Labour("first", 1.0), 2, Labour("then", 1.0)).checkpoint())
+    again = Opening(Labor("first", 1.0), 2, Labor("then", 1.0))
+    again.restore(Opening(Labor("first", 1.0), 2, Labor("then", 1.0)).checkpoint())
     assert again.step(None, None).name == "first"
     again.restore(opening.checkpoint())
     assert again.step(None, None).name == "then"
@@ -234,7 +263,7 @@ def test_an_opening_changes_over_after_its_steps():
 
 def test_what_was_learned_survives_a_checkpoint():
     def fresh():
-        move = Balanced([Gibbs(), SplitMerge(n_proposals=1), Permutation()])
+        move = Balanced([Gibbs(), SplitMerge(n_proposals=None), Permutation()])
         return move, Opening(Gibbs(), 3, move.during_burn_in())
 
     def run(move, burn_in, state, rng, steps):
@@ -260,6 +289,7 @@ def test_what_was_learned_survives_a_checkpoint():
     rng.bit_generator.state = saved[3]
     np.testing.assert_array_equal(run(again, again_in_burn_in, other, rng, range(8, 20)), expected)
     assert again.repeats == move.repeats
+    assert again.moves[1].rate == move.moves[1].rate != 1.0
     assert isinstance(again_in_burn_in.then, LearningBalance)
 
 
@@ -274,7 +304,7 @@ def test_moves_without_memory_refuse_a_foreign_checkpoint():
 def test_starts():
     rng = np.random.default_rng(6)
     state = some_state(prior=DirichletProcess(3.0))
-    seat_all_data(rng, state, "one-cluster")
+    seat_all_data(rng, state, "one-group")
     assert state.n_clusters == 1
     seat_all_data(rng, state, 7)
     assert state.n_clusters == 7

@@ -8,11 +8,11 @@ import pytest
 from permix.moves import Concentration, Cycle, Gibbs
 from permix.moves.gibbs_jit import conditional
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
-from tests.every_run import first_in_every_run
+from tests.every_run import first_in_every_run, turns_in_every_run
 from tests.families.cases import CASES
 from tests.moves.mixture_cases import PRIORS, chain_frequencies, posterior, state_of
 from tests.oracles.mixtures import exact_posterior, total_variation, total_variation_bound
-from tests.oracles.twins import CarelessStats, GreedySpec, TemperedStats
+from tests.oracles.twins import CARELESS, TEMPERED, GreedySpec
 
 
 def transition_matrices(name, prior_spec, n, twin=None):
@@ -64,7 +64,7 @@ def test_posterior_is_invariant(name, prior):
 ONE_CASE = first_in_every_run(CASES)
 
 
-@pytest.mark.parametrize("twin", [TemperedStats, CarelessStats])
+@pytest.mark.parametrize("twin", [TEMPERED, CARELESS])
 @pytest.mark.parametrize("name", ONE_CASE)
 def test_invariance_rejects_broken_families(name, twin):
     _, pi = posterior(name, "dp", 4)
@@ -82,8 +82,7 @@ def test_invariance_rejects_a_broken_prior(prior):
 N_SWEEPS = 20_000
 
 
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "prior"), turns_in_every_run(CASES, PRIORS))
 def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior):
     partitions, pi = posterior(name, prior, 5)
     assert len(partitions) == 52
@@ -97,7 +96,7 @@ def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior):
 @pytest.mark.parametrize("name", CASES)
 def test_frequencies_reject_a_broken_family(name):
     partitions, pi = posterior(name, "dp", 5)
-    state = state_of(name, PRIORS["dp"], 5, twin=TemperedStats)
+    state = state_of(name, PRIORS["dp"], 5, twin=TEMPERED)
     frequencies, n_effective = chain_frequencies(Gibbs(), state, partitions, N_SWEEPS, seed=1)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
@@ -111,7 +110,7 @@ def test_frequencies_reject_a_broken_prior(prior):
 
 
 def test_learned_concentration_mixes_over_its_prior():
-    """With α ~ Gamma, the law of partitions is the mixture of those at fixed α, by quadrature."""
+    """With α ~ Gamma, the distribution of partitions is the mixture of those at fixed α, by quadrature."""
     family, X = CASES["gaussian-isotropic"]
     gamma = Gamma(2.0, 1.5)
     grid = np.linspace(0.005, 14.0, 700)
@@ -139,4 +138,4 @@ def test_learned_concentration_mixes_over_its_prior():
     bound = total_variation_bound(pi, N_SWEEPS / 4)
     assert total_variation(frequencies_of(move, 3), pi) < bound
     state.concentration = 4.0
-    assert total_variation(frequencies_of(Gibbs(), 4), pi) > bound  # never updated: the wrong law
+    assert total_variation(frequencies_of(Gibbs(), 4), pi) > bound  # never updated: the wrong distribution

@@ -14,7 +14,7 @@ from permix.moves.permutation import LearningPermutation, Permutation, scratch_f
 from permix.moves.projection import Projection
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
-from tests.every_run import first_in_every_run
+from tests.every_run import first_in_every_run, pairs_in_every_run, turns_in_every_run
 from tests.families.cases import CASES, MOST_CASES, SLOW_CASES
 from tests.moves.mixture_cases import PRIORS as FIXED
 from tests.moves.mixture_cases import chain_frequencies, state_of
@@ -89,10 +89,9 @@ def slope_of(move, state):
     return move._slope(state, move._log_count(state))
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("name", MOST_CASES)
+@pytest.mark.parametrize(
+    ("name", "prior", "method", "order"), pairs_in_every_run(CASES, PRIORS, METHODS, ORDERS, slow=SLOW_CASES)
+)
 def test_steps_follow_the_exact_transition_matrix(name, prior, method, order):
     model = augmented(name, prior, order)
     state = state_of(name, PRIORS[prior], 4)
@@ -132,7 +131,7 @@ def test_steps_reject_moves_with_a_mistake(name, monkeypatch):
         return np.any(counts[matrix == 0.0]) or chi_square_probability(counts, matrix) < 1e-6
 
     def uncorrected(order, labels):
-        proposal = model.proposal_law(order, *beam)
+        proposal = model.proposal_distribution(order, *beam)
         return proposal if labels in proposal else {labels: 1.0}
 
     assert twin_is_rejected(Uncorrected("beam", **SETTINGS), model.transition_matrix(uncorrected))
@@ -143,14 +142,14 @@ def test_steps_reject_moves_with_a_mistake(name, monkeypatch):
 
 
 def escape(model, order, labels, slope, width, tolerance):
-    law = dict.fromkeys([*model.proposal_law(order, slope, width, tolerance), labels], 0.0)
+    distribution = dict.fromkeys([*model.proposal_distribution(order, slope, width, tolerance), labels], 0.0)
     k = max(labels) + 1
-    for new, probability in model.proposal_law(order, slope, width, tolerance).items():
+    for new, probability in model.proposal_distribution(order, slope, width, tolerance).items():
         k_new = max(new) + 1
         accept = min(1.0, np.exp(model.head(k_new) - model.head(k) - slope * (k_new - k)))
-        law[new] += probability * accept
-        law[labels] += probability * (1.0 - accept)
-    return law
+        distribution[new] += probability * accept
+        distribution[labels] += probability * (1.0 - accept)
+    return distribution
 
 
 def test_steps_reject_a_slope_that_keeps_adapting():
@@ -204,7 +203,7 @@ def assert_chain_is_right(name, prior, move, n_steps=N_CHAIN, seed=1):
     assert_up_to_date(state)
 
 
-# Every family with every prior; methods and orders take turns. The slow test below has all combinations.
+# Methods and orders take turns. The slow test below has all combinations.
 TURNS = [
     pytest.param(
         *(name, prior, METHODS[(i + j) % 3], ORDERS[(i + j + j // 2) % 2]),
@@ -215,7 +214,14 @@ TURNS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "prior", "method", "order"), TURNS)
+# Half of all families with all priors, so that each of them, each method and each order are there.
+EVERY_OTHER = [
+    turn if (place + place // len(FIXED)) % 2 == 0 else pytest.param(*turn.values, marks=pytest.mark.slow)
+    for place, turn in enumerate(TURNS)
+]
+
+
+@pytest.mark.parametrize(("name", "prior", "method", "order"), EVERY_OTHER)
 def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior, method, order):
     assert_chain_is_right(name, prior, Permutation(method, order, width=2))
 
@@ -275,8 +281,7 @@ def test_chains_reject_a_broken_prior():
 # --- a concentration that is learned ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("integrate", [True, False])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "integrate"), turns_in_every_run(METHODS, [True, False]))
 def test_learned_concentration(method, integrate):
     """With Gibbs at the present α in between, which sees whether α fits the clusters it is left with."""
     model = augmented("categorical", "learned", "uniform", 5)

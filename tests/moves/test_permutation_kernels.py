@@ -22,7 +22,7 @@ from permix.moves.permutation_jit import (
     fill_scores,
     in_beam,
 )
-from permix.moves.projection_jit import order_along
+from permix.moves.projection import order_along
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
@@ -200,7 +200,7 @@ def test_the_three_programs_agree(name, kind):
 N_DRAWS = 6000
 
 
-def law_of_draws(draw, order):
+def distribution_of_draws(draw, order):
     counts: dict[tuple[int, ...], int] = {}
     for _ in range(N_DRAWS):
         bounds = draw()
@@ -209,10 +209,10 @@ def law_of_draws(draw, order):
     return counts
 
 
-def assert_follows(counts, law):
-    assert set(counts) <= {key for key, probability in law.items() if probability > 0.0}
-    p = np.array(list(law.values()))
-    frequencies = np.array([counts.get(key, 0) for key in law]) / N_DRAWS
+def assert_follows(counts, distribution):
+    assert set(counts) <= {key for key, probability in distribution.items() if probability > 0.0}
+    p = np.array(list(distribution.values()))
+    frequencies = np.array([counts.get(key, 0) for key in distribution]) / N_DRAWS
     assert total_variation(frequencies, p) < total_variation_bound(p, N_DRAWS)
 
 
@@ -230,16 +230,16 @@ def test_draws_follow_the_programs(name):
         return lambda: bounds[: draw(rng, *arguments, bounds)].tolist()
 
     scores = table.scores(order)
-    exact = law_of_draws(bounds_of(draw_exact, scores, sums, counts, work), order)
-    assert_follows(exact, model.exact_law(order))
-    approximate = law_of_draws(bounds_of(draw_approximate, scores, linear, work), order)
-    assert_follows(approximate, model.proposal_law(order, SLOPE, None, 0.0))
+    exact = distribution_of_draws(bounds_of(draw_exact, scores, sums, counts, work), order)
+    assert_follows(exact, model.exact_distribution(order))
+    approximate = distribution_of_draws(bounds_of(draw_approximate, scores, linear, work), order)
+    assert_follows(approximate, model.proposal_distribution(order, SLOPE, None, 0.0))
     _, starts, terms = Compiled(name, PRIORS["finite"], "markov", 5, 2).beam(order, SLOPE, 0.0)
-    beam = law_of_draws(bounds_of(draw_beam, starts, terms), order)
-    assert_follows(beam, model.proposal_law(order, SLOPE, 2, 0.0))
-    # The laws are far enough apart to be told from one another.
+    beam = distribution_of_draws(bounds_of(draw_beam, starts, terms), order)
+    assert_follows(beam, model.proposal_distribution(order, SLOPE, 2, 0.0))
+    # The distributions are far enough apart to be told from one another.
     with pytest.raises(AssertionError):
-        assert_follows(approximate, model.exact_law(order))
+        assert_follows(approximate, model.exact_distribution(order))
 
 
 @every_case
@@ -250,18 +250,18 @@ def test_membership_of_the_beam(name):
         compiled = Compiled(name, PRIORS["dp"], "uniform", 5, width)
         for order in model.orders[::23]:
             _, starts, _ = compiled.beam(order, SLOPE, 0.0)
-            law = model.proposal_law(order, SLOPE, width, 0.0)
+            distribution = model.proposal_distribution(order, SLOPE, width, 0.0)
             for segments in oracle.segmentations(order):
                 firsts = np.cumsum([0, *map(len, segments)])
                 inside = in_beam(starts, firsts, len(segments))
-                assert inside == (oracle.labels_of(segments) in law)
+                assert inside == (oracle.labels_of(segments) in distribution)
                 outside += not inside
     assert outside > 0
 
 
 @every_kind
 @every_case
-def test_orders_follow_their_law(name, kind):
+def test_orders_follow_their_distribution(name, kind):
     labels = (0, 1, 0, 1, 1)
     model = augmented(name, "dp", kind, 5)
     state = state_of(name, PRIORS["dp"], 5)
@@ -281,10 +281,10 @@ def test_orders_follow_their_law(name, kind):
         assert firsts[2] == 5
         drawn = tuple(order.tolist())
         counts[drawn] = counts.get(drawn, 0) + 1
-    assert_follows(counts, model.order_law(labels))
+    assert_follows(counts, model.order_distribution(labels))
     if kind == "markov":
         with pytest.raises(AssertionError):
-            assert_follows(counts, augmented(name, "dp", "uniform", 5).order_law(labels))
+            assert_follows(counts, augmented(name, "dp", "uniform", 5).order_distribution(labels))
 
 
 # --- the factor of the number of clusters -------------------------------------------------------
@@ -328,7 +328,7 @@ def test_concentration_summed_over_its_prior(shape_rate):
     ("shape", "rate", "k", "n"), [(2.0, 1.5, 2, 5), (0.3, 4.0, 1, 1), (1.0, 0.1, 40, 50)]
 )
 def test_concentration_drawn_given_the_number_of_clusters(shape, rate, k, n):
-    """The cumulative law by summing the density on a grid, against the Kolmogorov-Smirnov distance."""
+    """The distribution function by summing the density on a grid, by Kolmogorov-Smirnov distance."""
     grid = np.linspace(-60.0, 8.0, 400_001)
     alpha = np.exp(grid)
     log_density = (shape + k) * grid - rate * alpha - sum(np.log(alpha + i) for i in range(n))
@@ -337,8 +337,8 @@ def test_concentration_drawn_given_the_number_of_clusters(shape, rate, k, n):
     rng = np.random.default_rng(9)
     draws = np.sort([draw_concentration(rng, shape, rate, k, n) for _ in range(N_DRAWS)])
 
-    def distance(law):
-        expected = np.interp(np.log(draws), grid, law)
+    def distance(distribution):
+        expected = np.interp(np.log(draws), grid, distribution)
         return np.abs(expected - (np.arange(N_DRAWS) + 0.5) / N_DRAWS).max()
 
     bound = math.sqrt(math.log(2e6) / (2 * N_DRAWS))  # Dvoretzky, Kiefer & Wolfowitz at 1e-6
@@ -442,9 +442,7 @@ def test_order_along_a_direction(name, n_turns):
         state.set_labels(rng.integers(0, 5, 12))
         labels, sizes, n_clusters = state.labels, state.sizes, state.n_clusters
         direction = rng.normal(size=len(scales)) * scales
-        order_along(
-            state.stats, state.data, direction, scales, n_turns, labels, sizes, n_clusters, order, firsts
-        )
+        order_along(state, direction, scales, n_turns, order, firsts)
         projections = vectors @ direction
         means = np.array([projections[labels == k].mean() for k in range(n_clusters)])
         by_mean = np.argsort(means)

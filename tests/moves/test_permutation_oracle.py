@@ -10,6 +10,7 @@ import pytest
 
 from permix.families import Gaussian
 from permix.partitions import DirichletProcess, Gamma
+from tests.every_run import turns_in_every_run
 from tests.families.cases import CASES
 from tests.moves.mixture_cases import PRIORS as FIXED
 from tests.oracles.mixtures import exact_posterior
@@ -19,14 +20,14 @@ from tests.oracles.permutation_augmented import (
     beam_program,
     consistent_clusterings,
     consistent_orders,
-    counted_law,
+    counted_distribution,
     counted_program,
     labels_at,
     linear_program,
     log_mean_of_power,
     n_consistent_orders,
-    normalised,
-    program_law,
+    normalized,
+    program_distribution,
     projection_orders,
 )
 
@@ -36,6 +37,7 @@ ORDERS = ("uniform", "markov")
 
 every_case = pytest.mark.parametrize("name", CASES)
 every_prior = pytest.mark.parametrize("prior", PRIORS)
+every_case_and_prior = pytest.mark.parametrize(("name", "prior"), turns_in_every_run(CASES, PRIORS))
 every_order = pytest.mark.parametrize("order", ORDERS)
 
 
@@ -75,10 +77,10 @@ def test_counts_of_clusterings_and_orders():
 
 @every_order
 @every_case
-def test_orders_are_a_law(name, order):
+def test_orders_are_a_distribution(name, order):
     model = augmented(name, "dp", order)
     for labels in model.partitions:
-        assert math.isclose(sum(model.order_law(labels).values()), 1.0, rel_tol=1e-12)
+        assert math.isclose(sum(model.order_distribution(labels).values()), 1.0, rel_tol=1e-12)
         for arranged in model.orders:
             assert (model.log_order(arranged, labels) == -math.inf) == (
                 labels not in consistent_clusterings(arranged)
@@ -88,17 +90,16 @@ def test_orders_are_a_law(name, order):
 @every_case
 def test_uniform_orders_are_uniform_and_others_are_not(name):
     labels = (0, 1, 1, 1)
-    uniform = list(augmented(name, "dp", "uniform").order_law(labels).values())
+    uniform = list(augmented(name, "dp", "uniform").order_distribution(labels).values())
     np.testing.assert_allclose(uniform, 1 / n_consistent_orders(labels))
-    markov = augmented(name, "dp", "markov").order_law(labels)
+    markov = augmented(name, "dp", "markov").order_distribution(labels)
     # The two points that are left after the first are weighed by their predictive given it alone.
     steps = np.exp(augmented(name, "dp", "markov").log_steps)
     assert math.isclose(markov[(1, 3, 2, 0)] / markov[(1, 2, 3, 0)], steps[1, 3] / steps[1, 2])
     assert np.ptp(list(markov.values())) > 1e-2
 
 
-@every_prior
-@every_case
+@every_case_and_prior
 def test_posterior_is_that_of_the_other_oracle(name, prior):
     model = augmented(name, prior)
     partitions, pi = exact_posterior(model.family, model.X, model.prior.log_prob)
@@ -120,12 +121,13 @@ def test_integrated_concentration_is_a_mean_over_its_prior():
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_factors_multiply_to_the_joint(name, prior, order):
     model = augmented(name, prior, order)
     for arranged in model.orders[::5]:
-        for firsts in program_law(4, lambda first, last: 0.0, linear_program(4, lambda first, last: 0.0)):
+        for firsts in program_distribution(
+            4, lambda first, last: 0.0, linear_program(4, lambda first, last: 0.0)
+        ):
             ends = [*firsts[1:], 4]
             segments = [arranged[first:end] for first, end in zip(firsts, ends, strict=True)]
             product = model.head(len(segments)) + sum(map(model.segment_score, segments))
@@ -134,8 +136,7 @@ def test_factors_multiply_to_the_joint(name, prior, order):
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_counted_program_sums_over_consistent_clusterings(name, prior, order):
     model = augmented(name, prior, order, 5)
     for arranged in model.orders[::17]:
@@ -146,16 +147,15 @@ def test_counted_program_sums_over_consistent_clusterings(name, prior, order):
             [model.log_joint(labels, arranged) for labels in consistent_clusterings(arranged)]
         )
         assert math.isclose(ours, brute, abs_tol=1e-10)
-        law = counted_law(5, score, model.head)
-        exact = model.exact_law(arranged)
-        found = {labels_at(arranged, firsts): probability for firsts, probability in law.items()}
+        distribution = counted_distribution(5, score, model.head)
+        exact = model.exact_distribution(arranged)
+        found = {labels_at(arranged, firsts): probability for firsts, probability in distribution.items()}
         for labels, probability in exact.items():
             assert math.isclose(found.get(labels, 0.0), probability, abs_tol=1e-10)
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_linear_program_and_full_beam_sum_over_consistent_clusterings(name, prior, order):
     model = augmented(name, prior, order, 5)
     for arranged in model.orders[::17]:
@@ -173,9 +173,9 @@ def test_linear_program_and_full_beam_sum_over_consistent_clusterings(name, prio
             beam = beam_program(5, score, 5, 0.0)
             np.testing.assert_allclose(beam.log_sums, full.log_sums, atol=1e-12)
             assert beam.candidates == full.candidates
-            law = program_law(5, score, full)
-            for labels, probability in zip(clusterings, normalised(brute), strict=True):
-                found = sum(p for firsts, p in law.items() if labels_at(arranged, firsts) == labels)
+            distribution = program_distribution(5, score, full)
+            for labels, probability in zip(clusterings, normalized(brute), strict=True):
+                found = sum(p for firsts, p in distribution.items() if labels_at(arranged, firsts) == labels)
                 assert math.isclose(found, probability, abs_tol=1e-10)
 
 
@@ -194,9 +194,9 @@ def test_hill_climber_needs_no_count_for_the_dirichlet_process(name):
     model = augmented(name, "dp", "uniform", 5)
     for arranged in model.orders[::17]:
         score = model.scores(arranged, math.log(0.8), weighted=False)
-        law = program_law(5, score, linear_program(5, score))
-        exact = model.unweighted_law(arranged)
-        for firsts, probability in law.items():
+        distribution = program_distribution(5, score, linear_program(5, score))
+        exact = model.unweighted_distribution(arranged)
+        for firsts, probability in distribution.items():
             assert math.isclose(exact[labels_at(arranged, firsts)], probability, abs_tol=1e-10)
 
 
@@ -223,16 +223,14 @@ def test_beam_keeps_the_largest_and_lets_the_earlier_of_equals_win():
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_exact_draws_are_reversible(name, prior, order):
     model = augmented(name, prior, order)
     assert_reversible(model.posterior, model.transition_matrix(model.exact_step))
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_slope_and_beam_with_metropolis_are_reversible(name, prior, order):
     model = augmented(name, prior, order)
     for slope in SLOPES:
@@ -246,8 +244,7 @@ def with_settings(step, *settings):
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_rejects_proposals_taken_without_metropolis(name, prior, order):
     model = augmented(name, prior, order)
     drifts = [
@@ -260,16 +257,14 @@ def test_rejects_proposals_taken_without_metropolis(name, prior, order):
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_rejects_a_slope_that_keeps_adapting(name, prior, order):
     model = augmented(name, prior, order)
     assert drift(model.posterior, model.transition_matrix(model.adapting_step)) > 1e-4
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_rejects_acceptance_from_outside_the_beam(name, prior, order):
     model = augmented(name, prior, order)
     for slope in SLOPES:
@@ -278,8 +273,7 @@ def test_rejects_acceptance_from_outside_the_beam(name, prior, order):
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_rejects_clusterings_drawn_without_the_weight_of_their_orders(name, prior, order):
     model = augmented(name, prior, order)
     assert drift(model.posterior, model.transition_matrix(model.unweighted_step)) > 1e-2
@@ -295,24 +289,27 @@ def plane(prior):
     return Augmented(family.resolve(X), X, PRIORS[prior])
 
 
-def test_projection_orders_are_a_law_and_agree_with_random_directions():
+def test_projection_orders_are_a_distribution_and_agree_with_random_directions():
     model = plane("dp")
     rng = np.random.default_rng(4)
     for labels in model.partitions:
-        law = projection_orders(model.X, labels)
-        assert math.isclose(sum(law.values()), 1.0, rel_tol=1e-12)
-        assert set(law) <= set(consistent_orders(labels))
+        distribution = projection_orders(model.X, labels)
+        assert math.isclose(sum(distribution.values()), 1.0, rel_tol=1e-12)
+        assert set(distribution) <= set(consistent_orders(labels))
         # A direction and its opposite give opposite orders.
-        assert all(math.isclose(law[order], law[order[::-1]], abs_tol=1e-12) for order in law)
+        assert all(
+            math.isclose(distribution[order], distribution[order[::-1]], abs_tol=1e-12)
+            for order in distribution
+        )
     members, n_draws = np.array([0, 0, 1, 1]), 4000
-    law = projection_orders(model.X, (0, 0, 1, 1))
+    distribution = projection_orders(model.X, (0, 0, 1, 1))
     means = np.array([model.X[members == k].mean(axis=0) for k in range(2)])
-    counts = dict.fromkeys(law, 0)
+    counts = dict.fromkeys(distribution, 0)
     for _ in range(n_draws):
         direction = rng.normal(size=2)
         projected = model.X @ direction
         counts[tuple(sorted(range(4), key=lambda i: ((means @ direction)[members[i]], projected[i])))] += 1
-    for order, probability in law.items():
+    for order, probability in distribution.items():
         assert abs(counts[order] / n_draws - probability) < 5 * math.sqrt(0.25 / n_draws)
 
 

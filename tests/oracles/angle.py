@@ -30,7 +30,7 @@ def orders(t: int) -> np.ndarray:
 
 
 @cache
-def standardised(t: int) -> np.ndarray:
+def standardized(t: int) -> np.ndarray:
     """Y of all rankings: score of each item (t!, t)."""
     y = np.empty((math.factorial(t), t))
     np.put_along_axis(y, orders(t), np.broadcast_to(scores(t), y.shape).copy(), axis=1)
@@ -87,7 +87,7 @@ def vmf_log_sum(t: int, kappa: Any) -> np.ndarray:
 
 def exact_log_sum(tilts: np.ndarray) -> np.ndarray:
     """Ln Σ exp(η'y) over all rankings, for tilts (…, t)."""
-    return logsumexp(np.asarray(tilts) @ standardised(np.shape(tilts)[-1]).T, axis=-1)
+    return logsumexp(np.asarray(tilts) @ standardized(np.shape(tilts)[-1]).T, axis=-1)
 
 
 def plane(t: int) -> np.ndarray:
@@ -133,7 +133,7 @@ class Prior:
     cap: float = np.inf
 
     def log_density(self, kappa: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """Of κ and of θ, the latter with respect to the uniform law of the sphere; (κ, θ)."""
+        """Of κ and of θ, the latter with respect to the uniform distribution of the sphere; (κ, θ)."""
         value = self.shape * np.log(self.rate) - gammaln(self.shape)
         value = value + (self.shape - 1) * np.log(kappa) - self.rate * kappa
         value = np.broadcast_to(value[:, None], (len(kappa), len(theta))).copy()
@@ -185,7 +185,7 @@ class Grid:
     @cached_property
     def row_likelihoods(self) -> np.ndarray:
         """Ln P(row | κ, θ): all compatible rankings summed (rows, κ, θ)."""
-        logs = self.kappa[:, None, None] * (self.theta @ standardised(self.t).T)
+        logs = self.kappa[:, None, None] * (self.theta @ standardized(self.t).T)
         top = logs.max(axis=2)
         weights = np.exp(logs - top[:, :, None])
         if self.normalizer == "exact":
@@ -223,14 +223,14 @@ class Grid:
 
     def predictive(self) -> np.ndarray:
         """Posterior mean of P(ranking) for all full rankings."""
-        logs = self.kappa[:, None, None] * (self.theta @ standardised(self.t).T)
+        logs = self.kappa[:, None, None] * (self.theta @ standardized(self.t).T)
         if self.normalizer == "exact":
             logs -= logsumexp(logs, axis=2, keepdims=True)
         else:
             logs -= vmf_log_sum(self.t, self.kappa)[:, None, None]
         return self.mean(np.exp(logs))
 
-    def labellings(self, pseudo_count: float = 1.0, k: int = 2) -> tuple[np.ndarray, np.ndarray, float]:
+    def labelings(self, pseudo_count: float = 1.0, k: int = 2) -> tuple[np.ndarray, np.ndarray, float]:
         """All labels of the rows (k^n, n), their posterior, and ln of the evidence of the mixture.
 
         Components have the same prior; weights are Dirichlet and integrated out.
@@ -279,7 +279,7 @@ def worst_z(kappa: np.ndarray, theta: np.ndarray, moments: dict[str, np.ndarray]
     return worst
 
 
-# Under forty batches the ratio has nearly Student's law with 39 degrees of freedom; about fifteen are looked
+# Under forty batches the ratio is nearly Student's t with 39 degrees of freedom; about fifteen are looked
 # at in a test, and one of them exceeds this once in 30,000 tests.
 LARGEST_Z = 5.0
 

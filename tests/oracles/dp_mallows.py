@@ -29,7 +29,7 @@ from tests.reference.permutations import stage_code
 
 List = tuple[int, ...]
 # Probability of a partition given by its canonical labels.
-PartitionLaw = Callable[[Sequence[int]], float]
+PartitionRule = Callable[[Sequence[int]], float]
 # ln of the integral over one decay, a function of (a, b, m).
 Integral = Callable[[float, float, int], float]
 
@@ -68,28 +68,28 @@ def decay_distribution(x: float, a: float, b: float, m: int) -> float:
     return 1.0 - _partial_integral(a, b, m, math.exp(-x)) / math.exp(log_integral(a, b, m))
 
 
-# Laws of partitions.
+# Distributions of partitions.
 
 
-def dirichlet_process(concentration: float) -> PartitionLaw:
+def dirichlet_process(concentration: float) -> PartitionRule:
     rule = dirichlet_process_rule(concentration)
     return lambda labels: sequential_probability(labels, rule)
 
 
-def pitman_yor(concentration: float, discount: float) -> PartitionLaw:
+def pitman_yor(concentration: float, discount: float) -> PartitionRule:
     rule = pitman_yor_rule(concentration, discount)
     return lambda labels: sequential_probability(labels, rule)
 
 
-def gamma_dirichlet_process(shape: float, rate: float) -> PartitionLaw:
-    """Concentration drawn from a gamma law and integrated out."""
-    law = stats.gamma(shape, scale=1 / rate)
+def gamma_dirichlet_process(shape: float, rate: float) -> PartitionRule:
+    """Concentration drawn from a gamma distribution and integrated out."""
+    distribution = stats.gamma(shape, scale=1 / rate)
 
     @cache
     def mean_of_rising_ratio(n: int, n_clusters: int) -> float:
         def term(alpha: float) -> float:
             rising = math.exp(math.lgamma(alpha) - math.lgamma(alpha + n))
-            return float(law.pdf(alpha)) * alpha**n_clusters * rising
+            return float(distribution.pdf(alpha)) * alpha**n_clusters * rising
 
         return integrate.quad(term, 0.0, np.inf, epsabs=0.0, epsrel=1e-10)[0]
 
@@ -128,7 +128,7 @@ def stage_statistics(lists: Sequence[List], center: Sequence[int]) -> list[tuple
     ]
 
 
-def _normalised(scores: np.ndarray) -> np.ndarray:
+def _normalized(scores: np.ndarray) -> np.ndarray:
     weights = np.exp(scores - scores.max())
     return weights / weights.sum()
 
@@ -146,7 +146,7 @@ class Enumeration:
 
     lists: tuple[List, ...]
     n_items: int
-    prior: PartitionLaw = dataclasses.field(default_factory=lambda: dirichlet_process(1.0))
+    prior: PartitionRule = dataclasses.field(default_factory=lambda: dirichlet_process(1.0))
     strength: float = 1.0
     rates: float | tuple[float, ...] = 1.0
     integral: Integral = log_integral
@@ -176,9 +176,9 @@ class Enumeration:
         """ln p(lists | they are one cluster)."""
         return float(special.logsumexp(self._scores(tuple(self._cut(ranking) for ranking in lists))))
 
-    def center_law(self, members: Sequence[int]) -> dict[List, float]:
+    def center_distribution(self, members: Sequence[int]) -> dict[List, float]:
         """Posterior of the center of a cluster of these agents."""
-        chances = _normalised(self._scores(tuple(self.observed[i] for i in members)))
+        chances = _normalized(self._scores(tuple(self.observed[i] for i in members)))
         return dict(zip(permutations(range(self.n_items)), chances.tolist(), strict=True))
 
     def decay_parameters(self, members: Sequence[int], center: Sequence[int], stage: int) -> tuple:
@@ -199,7 +199,7 @@ class Enumeration:
     @cached_property
     def chances(self) -> np.ndarray:
         """Posterior probability of each of ``partitions``."""
-        return _normalised(
+        return _normalized(
             np.array(
                 [
                     math.log(self.prior(labels))
@@ -228,25 +228,25 @@ class Enumeration:
     def joint(self) -> Iterator[tuple[tuple[int, ...], tuple[List, ...], float]]:
         """(labels, centers by label, probability), all of them; (n!)^K for a partition into K."""
         for labels, chance in zip(self.partitions, self.chances, strict=True):
-            laws = [self.center_law(members).items() for members in blocks(labels)]
-            for choice in product(*laws):
+            distributions = [self.center_distribution(members).items() for members in blocks(labels)]
+            for choice in product(*distributions):
                 centers, parts = zip(*choice, strict=True)
                 yield labels, centers, float(chance) * math.prod(parts)
 
     def center_of(self, agent: int) -> dict[List, float]:
         """Posterior of the center of the cluster that holds an agent."""
-        law = dict.fromkeys(permutations(range(self.n_items)), 0.0)
+        distribution = dict.fromkeys(permutations(range(self.n_items)), 0.0)
         for labels, chance in zip(self.partitions, self.chances, strict=True):
-            for center, part in self.center_law(blocks(labels)[labels[agent]]).items():
-                law[center] += float(chance) * part
-        return law
+            for center, part in self.center_distribution(blocks(labels)[labels[agent]]).items():
+                distribution[center] += float(chance) * part
+        return distribution
 
     def decay_of(self, agent: int, stage: int) -> Callable[[float], float]:
         """Distribution function of θ at a stage in the cluster that holds an agent."""
         mixture: dict[tuple, float] = {}
         for labels, chance in zip(self.partitions, self.chances, strict=True):
             members = blocks(labels)[labels[agent]]
-            for center, part in self.center_law(members).items():
+            for center, part in self.center_distribution(members).items():
                 key = self.decay_parameters(members, center, stage)
                 mixture[key] = mixture.get(key, 0.0) + float(chance) * part
         return lambda x: sum(weight * decay_distribution(x, *key) for key, weight in mixture.items())
@@ -260,14 +260,14 @@ class Enumeration:
         for labels, chance in zip(self.partitions, self.chances, strict=True):
             present = self.prior(labels)
             for seat, members in enumerate([*blocks(labels), ()]):
-                # Laws of partitions are consistent, so their ratio is the probability of the seat.
+                # Distributions of partitions are consistent, so their ratio is the probability of the seat.
                 seated = self.prior((*labels, seat)) / present
                 lists = [self.observed[i] for i in members]
                 before = self.log_marginal(lists) if lists else 0.0
                 total += float(chance) * seated * math.exp(self.log_marginal([*lists, new]) - before)
         return total
 
-    def predictive_law(self, length: int) -> dict[List, float]:
+    def predictive_distribution(self, length: int) -> dict[List, float]:
         """Probability of every list of a length; they sum to one."""
         return {ranking: self.predictive(ranking) for ranking in permutations(range(self.n_items), length)}
 
@@ -285,7 +285,7 @@ def blocks(labels: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(i for i, label in enumerate(labels) if label == k) for k in range(max(labels) + 1)]
 
 
-# Chains against laws.
+# Chains against distributions.
 
 
 def visit_frequencies(visits: np.ndarray, n_outcomes: int, n_batches: int = 50) -> tuple[np.ndarray, float]:
@@ -305,7 +305,7 @@ def visit_frequencies(visits: np.ndarray, n_outcomes: int, n_batches: int = 50) 
 
 
 class Gap(NamedTuple):
-    """Distance between a chain and the exact law, and what an exact chain exceeds once in a million."""
+    """Distance of a chain from the exact distribution, and what an exact chain exceeds once in a million."""
 
     distance: float
     bound: float
@@ -319,8 +319,8 @@ def gaps(enumeration: Enumeration, draws: Iterable[tuple], agent: int = 0) -> di
     ``"decay j"`` (of the same cluster, stages that draws have) between distribution functions.
     """
     partitions = {labels: k for k, labels in enumerate(enumeration.partitions)}
-    law = enumeration.center_of(agent)
-    orders = {order: k for k, order in enumerate(law)}
+    distribution = enumeration.center_of(agent)
+    orders = {order: k for k, order in enumerate(distribution)}
     visits, centers, decays = [], [], []
     for labels, center_by_label, theta_by_label in draws:
         names = list(dict.fromkeys(labels))
@@ -330,7 +330,7 @@ def gaps(enumeration: Enumeration, draws: Iterable[tuple], agent: int = 0) -> di
     found = {}
     for name, seen, exact in (
         ("partition", visits, enumeration.chances),
-        ("center", centers, np.array(list(law.values()))),
+        ("center", centers, np.array(list(distribution.values()))),
     ):
         frequencies, n_effective = visit_frequencies(np.array(seen), len(exact))
         bound = total_variation_bound(exact, n_effective)

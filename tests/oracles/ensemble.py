@@ -1,6 +1,6 @@
-"""Consensus of base co-clusterings as naively as it can be written: exact laws over all partitions.
+"""Consensus of base co-clusterings as naively as it can be written: exact distributions over all partitions.
 
-``consensus_posterior`` is the law of one side of DPCCE (Wang, Laskey, Domeniconi & Jordan 2011, section 4),
+``consensus_posterior`` is that of one side of DPCCE (Wang, Laskey, Domeniconi & Jordan 2011, section 4),
 from Dirichlet integrals. ``corrected`` is the conditional that follows from it; ``as_printed`` are equations
 4.7 and 4.8 letter by letter.
 """

@@ -1,7 +1,7 @@
-"""One generalized Mallows model by enumeration: laws of lists, maximum likelihood, posterior of the center.
+"""One generalized Mallows model by enumeration: lists, maximum likelihood, posterior of the center.
 
 Lists are tuples of items 0..n-1, best first; a data set is a sequence of (list, count). Everything is written
-from the definitions, with SciPy's own optimiser and quadrature. Broken twins have one deliberate mistake
+from the definitions, with SciPy's own optimizer and quadrature. Broken twins have one deliberate mistake
 each.
 """
 
@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from tests.reference.permutations import inversion_code, ranks_of, stage_code
 
 
-def skip_law(decay, m):
+def skip_distribution(decay, m):
     """P(s), s = 0..m."""
     if decay == inf:
         return [1.0] + [0.0] * m
@@ -28,27 +28,33 @@ def skip_law(decay, m):
 def list_probability(order, center, theta):
     """Product over the stages of a list."""
     n, code = len(center), stage_code(order, center)
-    return float(np.prod([skip_law(theta[j], n - 1 - j)[code[j]] for j in range(min(len(order), n - 1))]))
+    return float(
+        np.prod([skip_distribution(theta[j], n - 1 - j)[code[j]] for j in range(min(len(order), n - 1))])
+    )
 
 
-def list_law(center, theta, length):
+def list_distribution(center, theta, length):
     return {top: list_probability(top, center, theta) for top in permutations(center, length)}
 
 
 def by_inversion_codes(center, theta):
     """Twin: the model of Meilă & Chen's V codes, which belong to the center's ranks, not to the list's."""
     n = len(center)
-    law = {}
+    distribution = {}
     for order in permutations(range(n)):
         code = inversion_code(order, center)
-        law[order] = float(np.prod([skip_law(theta[j], n - 1 - j)[code[j]] for j in range(n - 1)]))
-    return law
+        distribution[order] = float(
+            np.prod([skip_distribution(theta[j], n - 1 - j)[code[j]] for j in range(n - 1)])
+        )
+    return distribution
 
 
 def one_place_too_many(order, center, theta):
     """Twin: the normalizer of a stage with one item more than there are."""
     n, code = len(center), stage_code(order, center)
-    return float(np.prod([skip_law(theta[j], n - j)[code[j]] for j in range(min(len(order), n - 1))]))
+    return float(
+        np.prod([skip_distribution(theta[j], n - j)[code[j]] for j in range(min(len(order), n - 1))])
+    )
 
 
 # Statistics.
@@ -158,7 +164,7 @@ def center_log_weights(
     return out
 
 
-def normalised(log_weights):
+def normalized(log_weights):
     peak = max(log_weights.values())
     total = sum(np.exp(w - peak) for w in log_weights.values())
     return {center: float(np.exp(w - peak) / total) for center, w in log_weights.items()}
@@ -169,10 +175,10 @@ def log_total(log_weights):
     return float(values.max() + np.log(np.exp(values - values.max()).sum()))
 
 
-def rank_law(law, n):
-    """P(item has rank) of a law over orderings."""
+def rank_distribution(distribution, n):
+    """P(item has rank) of a distribution over orderings."""
     out = np.zeros((n, n))
-    for center, p in law.items():
+    for center, p in distribution.items():
         for item, rank in enumerate(ranks_of(center)):
             out[item, rank] += p
     return out
@@ -180,9 +186,9 @@ def rank_law(law, n):
 
 def theta_mean(data, n, strength, rates, stage):
     """Posterior mean of one decay: E[θ] = -d ln B̃eta / da, averaged over centers, by a central difference."""
-    law = normalised(center_log_weights(data, n, strength, rates))
+    distribution = normalized(center_log_weights(data, n, strength, rates))
     mean, step, cache = 0.0, 1e-4, {}
-    for center, p in law.items():
+    for center, p in distribution.items():
         lists, skips = totals(data, center)
         a, c = strength * rates[stage] + skips[stage], strength + lists[stage]
         if a not in cache:

@@ -1,7 +1,7 @@
-"""Mallows and repeated-insertion models: laws by enumeration, and their numbers in many digits.
+"""Mallows and repeated-insertion models: distributions by enumeration, and their numbers in many digits.
 
-A law is a dictionary from orderings (tuples, best first) to probabilities. The broken twins at the end have
-one deliberate mistake each, which the tests must notice.
+A distribution is a dictionary from orderings (tuples, best first) to probabilities. The broken twins at the
+end have one deliberate mistake each, which the tests must notice.
 """
 
 from __future__ import annotations
@@ -29,40 +29,42 @@ def weighted_mallows(center, dispersions):
 
 def conditional_insertion(center, rule):
     """Insert center[i] at place k of the ranking so far with probability rule(ranking, item)[k]."""
-    law = {(): 1.0}
+    distribution = {(): 1.0}
     for item in center:
         grown = {}
-        for r, weight in law.items():
+        for r, weight in distribution.items():
             for place, chance in enumerate(rule(r, item)):
                 grown[(*r[:place], item, *r[place:])] = weight * chance
-        law = grown
-    return law
+        distribution = grown
+    return distribution
 
 
-# What follows from a law.
+# What follows from a distribution.
 
 
-def entropy(law):
-    return -sum(p * np.log(p) for p in law.values() if p > 0)
+def entropy(distribution):
+    return -sum(p * np.log(p) for p in distribution.values() if p > 0)
 
 
-def expected_distance(law, center):
-    return sum(p * kendall(r, center) for r, p in law.items())
+def expected_distance(distribution, center):
+    return sum(p * kendall(r, center) for r, p in distribution.items())
 
 
-def pairwise(law, items):
+def pairwise(distribution, items):
     """P(a before b)."""
     return np.array(
-        [[sum(p for r, p in law.items() if r.index(a) < r.index(b)) for b in items] for a in items]
+        [[sum(p for r, p in distribution.items() if r.index(a) < r.index(b)) for b in items] for a in items]
     )
 
 
-def rank_marginals(law, items):
-    return np.array([[sum(p for r, p in law.items() if r[k] == a) for k in range(len(items))] for a in items])
+def rank_marginals(distribution, items):
+    return np.array(
+        [[sum(p for r, p in distribution.items() if r[k] == a) for k in range(len(items))] for a in items]
+    )
 
 
-def top_list_probability(law, top):
-    return sum(p for r, p in law.items() if r[: len(top)] == tuple(top))
+def top_list_probability(distribution, top):
+    return sum(p for r, p in distribution.items() if r[: len(top)] == tuple(top))
 
 
 # Many digits.

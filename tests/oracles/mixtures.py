@@ -24,8 +24,8 @@ def gaussian_predictive(family: Gaussian) -> Predictive:
 
     def predictive(x: np.ndarray, members: np.ndarray) -> float:
         precision = 1 / scale**2 + len(members) / noise**2
-        centre = (mean / scale**2 + members.sum(axis=0) / noise**2) / precision
-        return float(stats.norm.logpdf(x, centre, np.sqrt(noise**2 + 1 / precision)).sum())
+        center = (mean / scale**2 + members.sum(axis=0) / noise**2) / precision
+        return float(stats.norm.logpdf(x, center, np.sqrt(noise**2 + 1 / precision)).sum())
 
     return predictive
 
@@ -40,9 +40,9 @@ def niw_predictive(family: GaussianNIW) -> Predictive:
 
     def predictive(x: np.ndarray, members: np.ndarray) -> float:
         n, d = len(members), len(x)
-        centre = members.mean(axis=0) if n else np.zeros(d)
-        scatter = (members - centre).T @ (members - centre)
-        shift = centre - m
+        center = members.mean(axis=0) if n else np.zeros(d)
+        scatter = (members - center).T @ (members - center)
+        shift = center - m
         scale = psi + scatter + kappa * n / (kappa + n) * np.outer(shift, shift)
         kappa_n, nu_n = kappa + n, nu + n
         location = (kappa * m + members.sum(axis=0)) / kappa_n
@@ -119,7 +119,7 @@ def total_variation(p: np.ndarray, q: np.ndarray) -> float:
 
 
 def total_variation_bound(p: np.ndarray, n_effective: float) -> float:
-    """A bound that the empirical law of ``n_effective`` independent draws from p stays under.
+    """A bound that the empirical distribution of ``n_effective`` independent draws from p stays under.
 
     E TV <= ½ Σ sqrt(p(1-p)/n); one draw changes TV by at most 1/n, so by McDiarmid's inequality TV exceeds
     its mean by sqrt(ln(1/δ)/(2n)) with probability δ, here 1e-6.

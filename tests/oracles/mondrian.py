@@ -17,7 +17,7 @@ def induced(tree, rows, columns):
 
 
 def features_of(tree):
-    """Numbers whose means tell one law of trees from another."""
+    """Numbers whose means tell one distribution of trees from another."""
     n = tree.n_blocks
     cut = tree.n_cuts > 0
     times = tree.times()
@@ -61,14 +61,20 @@ def largest_z(chain, reference, independent=False):
     return float(np.max(np.abs(chain.mean(axis=0) - reference.mean(axis=0)) / error))
 
 
-def importance_posterior(rng, budget, shape, log_likelihood, n):
+def drawn_partitions(rng, budget, shape, n):
+    """Partitions of cells that draws of the prior induce, for :func:`importance_posterior`."""
+    return [
+        induced(sample_mondrian(rng, budget), rng.random(shape[0]), rng.random(shape[1])) for _ in range(n)
+    ]
+
+
+def importance_posterior(draws, shape, log_likelihood):
     """Probability of each induced partition, and its standard error, by weighing draws of the prior."""
     weight_of = {}
     sums, squares = defaultdict(float), defaultdict(float)
     total = 0.0
     square_total = 0.0
-    for _ in range(n):
-        key = induced(sample_mondrian(rng, budget), rng.random(shape[0]), rng.random(shape[1]))
+    for key in draws:
         if key not in weight_of:
             weight_of[key] = math.exp(log_likelihood(np.array(key).reshape(shape)))
         weight = weight_of[key]

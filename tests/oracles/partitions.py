@@ -24,7 +24,7 @@ def sizes_of(labels: Sequence[int]) -> list[int]:
     return [list(labels).count(label) for label in sorted(set(labels))]
 
 
-# A rule gives the unnormalised weights of the next seat: (sizes of present clusters) -> existing..., new.
+# A rule gives the unnormalized weights of the next seat: (sizes of present clusters) -> existing..., new.
 Rule = Callable[[list[int]], list[float]]
 
 

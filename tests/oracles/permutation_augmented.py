@@ -2,7 +2,7 @@
 
 A clustering is a tuple of canonical labels; an order is a tuple of points; a clustering is consistent with
 an order when it cuts it into contiguous segments, so a segment is a tuple of points in the order in which
-they stand. With a prior whose probability factorises and a law p(order | clustering) that does,
+they stand. With a prior whose probability factorises and a distribution p(order | clustering) that does,
 
     p(clustering, order, x) = exp(head(K)) Π over segments of exp(segment score),
 
@@ -29,11 +29,11 @@ from tests.oracles.partitions import restricted_growth_strings, sizes_of
 Labels = tuple[int, ...]
 Order = tuple[int, ...]
 Segment = tuple[int, ...]
-Law = dict[Labels, float]
+Distribution = dict[Labels, float]
 
 # How the next clustering is drawn given an order and the present one; how an order is drawn.
-Step = Callable[[Order, Labels], Law]
-OrderLaw = Callable[[Labels], dict[Order, float]]
+Step = Callable[[Order, Labels], Distribution]
+OrderDistribution = Callable[[Labels], dict[Order, float]]
 
 # ln score of the segment that holds positions first ... last of an order.
 Score = Callable[[int, int], float]
@@ -90,7 +90,7 @@ def counted_program(n: int, score: Score) -> np.ndarray:
     return g
 
 
-def counted_law(n: int, score: Score, head: Callable[[int], float]) -> dict[tuple[int, ...], float]:
+def counted_distribution(n: int, score: Score, head: Callable[[int], float]) -> dict[tuple[int, ...], float]:
     """Probability of each vector of first positions when the counted program is followed backwards."""
     g = counted_program(n, score)
     counts = np.array([head(k) + g[n, k] for k in range(1, n + 1)])
@@ -106,11 +106,11 @@ def counted_law(n: int, score: Score, head: Callable[[int], float]) -> dict[tupl
                 for rest, other in draw(first, k - 1):
                     yield (*rest, first), probability * other
 
-    law: dict[tuple[int, ...], float] = {}
+    distribution: dict[tuple[int, ...], float] = {}
     for k in range(1, n + 1):
         if counts[k - 1] > 0.0:
-            law.update({firsts: counts[k - 1] * probability for firsts, probability in draw(n, k)})
-    return law
+            distribution.update({firsts: counts[k - 1] * probability for firsts, probability in draw(n, k)})
+    return distribution
 
 
 class Program(NamedTuple):
@@ -154,7 +154,7 @@ def beam_program(n: int, score: Score, width: int, tolerance: float, present: Se
     return Program(g, candidates)
 
 
-def program_law(n: int, score: Score, program: Program) -> dict[tuple[int, ...], float]:
+def program_distribution(n: int, score: Score, program: Program) -> dict[tuple[int, ...], float]:
     """Probability of each vector of first positions when a program is followed backwards."""
 
     def draw(r: int) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -173,7 +173,7 @@ def program_law(n: int, score: Score, program: Program) -> dict[tuple[int, ...],
 
 
 class Augmented:
-    """Data, family, prior and the law of orders (``uniform`` or ``markov``), all sums by enumeration."""
+    """Data, family, prior and distribution of orders (``uniform`` or ``markov``); all sums by enumeration."""
 
     def __init__(self, family: Family, X: np.ndarray, prior: PartitionPrior, order: str = "uniform") -> None:
         self.family, self.X, self.prior, self.n = family, X, prior, len(X)
@@ -184,9 +184,9 @@ class Augmented:
         self.log_within = cache(self._log_within)
         self.log_size_weight = cache(self._log_size_weight)
         self.head = cache(self._head)
-        self.order_law = cache(self._order_law)
-        self.exact_law = cache(self._exact_law)
-        self.proposal_law = cache(self._proposal_law)
+        self.order_distribution = cache(self._order_distribution)
+        self.exact_distribution = cache(self._exact_distribution)
+        self.proposal_distribution = cache(self._proposal_distribution)
 
     def _marginal(self, points: frozenset[int]) -> float:
         return naive_marginal(self.family, self.X[sorted(points)])
@@ -206,7 +206,7 @@ class Augmented:
 
     @cached_property
     def posterior(self) -> np.ndarray:
-        return normalised([self.log_target(labels) for labels in self.partitions])
+        return normalized([self.log_target(labels) for labels in self.partitions])
 
     # p(order | clustering)
 
@@ -267,90 +267,92 @@ class Augmented:
         above = self.head(k + 1)
         return above - self.head(k) if math.isfinite(above) else self.slope_at(k - 1)
 
-    # p(clustering | order, x) and what stands for it; a law lists the consistent clusterings
+    # p(clustering | order, x) and what stands for it; a distribution lists the consistent clusterings
 
-    def _exact_law(self, order: Order) -> Law:
+    def _exact_distribution(self, order: Order) -> Distribution:
         """Return p(C | order, x) by brute force."""
-        return brute_law(order, lambda labels: self.log_joint(labels, order))
+        return brute_distribution(order, lambda labels: self.log_joint(labels, order))
 
-    def unweighted_law(self, order: Order) -> Law:
+    def unweighted_distribution(self, order: Order) -> Distribution:
         """Proportional to p(C) p(x | C): what the hill-climber draws from."""
-        return brute_law(order, self.log_target)
+        return brute_distribution(order, self.log_target)
 
-    def _proposal_law(self, order: Order, slope: float, width: int | None, tolerance: float) -> Law:
+    def _proposal_distribution(
+        self, order: Order, slope: float, width: int | None, tolerance: float
+    ) -> Distribution:
         """The proposal: head(K) replaced by slope × K, over all or over the beam's candidates."""
         score = self.scores(order, slope)
         program = (
             linear_program(self.n, score) if width is None else beam_program(self.n, score, width, tolerance)
         )
-        law = program_law(self.n, score, program)
-        return {labels_at(order, firsts): probability for firsts, probability in law.items()}
+        distribution = program_distribution(self.n, score, program)
+        return {labels_at(order, firsts): probability for firsts, probability in distribution.items()}
 
     # chains
 
     def transition_matrix(
-        self, step: Callable[[Order, Labels], Law], orders: OrderLaw | None = None
+        self, step: Callable[[Order, Labels], Distribution], orders: OrderDistribution | None = None
     ) -> np.ndarray:
         """Rows: draw an order given the clustering, then let ``step`` draw the next clustering."""
         index = {labels: row for row, labels in enumerate(self.partitions)}
         matrix = np.zeros((len(index), len(index)))
         for labels, row in index.items():
-            for order, probability in (orders or self.order_law)(labels).items():
+            for order, probability in (orders or self.order_distribution)(labels).items():
                 for new, share in step(order, labels).items():
                     matrix[row, index[new]] += probability * share
         return matrix
 
-    def _order_law(self, labels: Labels) -> dict[Order, float]:
+    def _order_distribution(self, labels: Labels) -> dict[Order, float]:
         return {order: math.exp(self.log_order(order, labels)) for order in consistent_orders(labels)}
 
-    def exact_step(self, order: Order, labels: Labels) -> Law:
-        return self.exact_law(order)
+    def exact_step(self, order: Order, labels: Labels) -> Distribution:
+        return self.exact_distribution(order)
 
     def metropolis_step(
         self, order: Order, labels: Labels, slope: float, width: int | None = None, tolerance: float = 0.0
-    ) -> Law:
-        """Propose from the slope's law; accept by Metropolis; refuse from outside the beam."""
-        proposal = self.proposal_law(order, slope, width, tolerance)
+    ) -> Distribution:
+        """Propose from the slope's distribution; accept by Metropolis; refuse from outside the beam."""
+        proposal = self.proposal_distribution(order, slope, width, tolerance)
         if labels not in proposal:
             return {labels: 1.0}
         return self._accepted(order, labels, proposal)
 
-    def _accepted(self, order: Order, labels: Labels, proposal: Law) -> Law:
-        law = dict.fromkeys(proposal, 0.0)
+    def _accepted(self, order: Order, labels: Labels, proposal: Distribution) -> Distribution:
+        distribution = dict.fromkeys(proposal, 0.0)
         here = self.log_joint(labels, order) - math.log(proposal[labels])
         for new, probability in proposal.items():
             there = self.log_joint(new, order) - math.log(probability)
             accept = math.exp(min(0.0, there - here)) if math.isfinite(here) else 1.0
-            law[new] += probability * accept
-            law[labels] += probability * (1.0 - accept)
-        return law
+            distribution[new] += probability * accept
+            distribution[labels] += probability * (1.0 - accept)
+        return distribution
 
     # chains that are wrong
 
     def uncorrected_step(
         self, order: Order, labels: Labels, slope: float, width: int | None = None, tolerance: float = 0.0
-    ) -> Law:
+    ) -> Distribution:
         """Take every proposal."""
-        return self.proposal_law(order, slope, width, tolerance)
+        return self.proposal_distribution(order, slope, width, tolerance)
 
-    def adapting_step(self, order: Order, labels: Labels) -> Law:
+    def adapting_step(self, order: Order, labels: Labels) -> Distribution:
         """Take the slope at the present number of clusters, the same both ways in the ratio."""
         return self.metropolis_step(order, labels, self.slope_at(max(labels) + 1))
 
     def escaping_step(
         self, order: Order, labels: Labels, slope: float, width: int, tolerance: float = 0.0
-    ) -> Law:
+    ) -> Distribution:
         """Accept everything from outside the beam."""
-        proposal = self.proposal_law(order, slope, width, tolerance)
+        proposal = self.proposal_distribution(order, slope, width, tolerance)
         return self._accepted(order, labels, proposal) if labels in proposal else proposal
 
-    def unweighted_step(self, order: Order, labels: Labels) -> Law:
+    def unweighted_step(self, order: Order, labels: Labels) -> Distribution:
         """Forget p(order | clustering) when drawing the clustering."""
-        return self.unweighted_law(order)
+        return self.unweighted_distribution(order)
 
 
 def projection_orders(X: np.ndarray, labels: Labels) -> dict[Order, float]:
-    """Law of the order by random projection of points in the plane (section 4.2), from where it changes.
+    """Distribution of the order by random projection of points in a plane (section 4.2), where it changes.
 
     Clusters are sorted by the projection of their means, points within a cluster by their own.
     """
@@ -366,7 +368,7 @@ def projection_orders(X: np.ndarray, labels: Labels) -> dict[Order, float]:
         if a != b
     ]
     edges = sorted({0.0, *turns, 2 * math.pi})
-    law: dict[Order, float] = {}
+    distribution: dict[Order, float] = {}
     for low, high in pairwise(edges):
         middle = (low + high) / 2
         direction = np.array([math.cos(middle), math.sin(middle)])
@@ -375,21 +377,21 @@ def projection_orders(X: np.ndarray, labels: Labels) -> dict[Order, float]:
             for k in np.argsort(means @ direction)
             for i in members[k][np.argsort(X[members[k]] @ direction)]
         )
-        law[order] = law.get(order, 0.0) + (high - low) / (2 * math.pi)
-    return law
+        distribution[order] = distribution.get(order, 0.0) + (high - low) / (2 * math.pi)
+    return distribution
 
 
 # --- small things -------------------------------------------------------------------------------
 
 
-def normalised(log_weights: Sequence[float]) -> np.ndarray:
+def normalized(log_weights: Sequence[float]) -> np.ndarray:
     weights = np.array(log_weights)
     return np.exp(weights - logsumexp(weights))
 
 
-def brute_law(order: Order, log_weight: Callable[[Labels], float]) -> Law:
+def brute_distribution(order: Order, log_weight: Callable[[Labels], float]) -> Distribution:
     clusterings = consistent_clusterings(order)
-    return dict(zip(clusterings, normalised([log_weight(labels) for labels in clusterings]), strict=True))
+    return dict(zip(clusterings, normalized([log_weight(labels) for labels in clusterings]), strict=True))
 
 
 def labels_at(order: Order, firsts: Sequence[int]) -> Labels:

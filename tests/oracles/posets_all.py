@@ -6,6 +6,8 @@ A poset is a frozen set of pairs (better, worse), transitively closed. A model i
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
@@ -22,7 +24,7 @@ def closure(pairs, n):
     return frozenset(relation)
 
 
-def labelled_posets(n):
+def labeled_posets(n):
     """All of them: 19 on 3 items, 219 on 4. Each unordered pair is open, one way or the other."""
     pairs = list(combinations(range(n), 2))
     found = []
@@ -55,6 +57,15 @@ def respects(order, relation):
 
 
 def linear_extensions(relation, n):
+    return list(_few_extensions(frozenset(relation), n)) if n <= 4 else _extensions(relation, n)
+
+
+@cache
+def _few_extensions(relation, n):
+    return _extensions(relation, n)
+
+
+def _extensions(relation, n):
     return [order for order in permutations(range(n)) if respects(order, relation)]
 
 
@@ -65,8 +76,9 @@ def is_partitioned(relation, n):
 
 
 def geometric(dispersions):
-    """Insertion weights φ^(i - place), normalised; one dispersion, or one for each step."""
+    """Insertion weights φ^(i - place), normalized; one dispersion, or one for each step."""
 
+    @cache
     def weight(i, place):
         phi = dispersions if np.isscalar(dispersions) else dispersions[i]
         return phi ** (i - place) / sum(phi**k for k in range(i + 1))
@@ -81,25 +93,25 @@ def insertion_places(order, center):
 
 
 def probability(order, center, weight):
-    return float(np.prod([weight(i, place) for i, place in enumerate(insertion_places(order, center))]))
+    return float(math.prod(weight(i, place) for i, place in enumerate(insertion_places(order, center))))
 
 
 def posterior(relation, center, weight):
-    """P(v) and the law of orderings given v; the law is None where P(v) = 0."""
+    """P(v) and the distribution of orderings given v; the distribution is None where P(v) = 0."""
     joint = {order: probability(order, center, weight) for order in linear_extensions(relation, len(center))}
     total = sum(joint.values())
     return total, {order: p / total for order, p in joint.items()} if total > 0 else None
 
 
-def amp_law(relation, center, weight):
-    """Algorithm 1 of Lu & Boutilier, every branch followed, by lists; its law is equation 15.
+def amp_distribution(relation, center, weight):
+    """Algorithm 1 of Lu & Boutilier, every branch followed, by lists; its distribution is equation 15.
 
     Where all allowed places have weight zero (dispersion 0), the lowest one is taken: the limit.
     """
-    law = {(): 1.0}
+    distribution = {(): 1.0}
     for i, item in enumerate(center):
         grown = {}
-        for order, mass in law.items():
+        for order, mass in distribution.items():
             low = max((order.index(a) + 1 for a in order if (a, item) in relation), default=0)
             high = min((order.index(b) for b in order if (item, b) in relation), default=i)
             weights = [weight(i, place) for place in range(low, high + 1)]
@@ -109,21 +121,21 @@ def amp_law(relation, center, weight):
             for place, share in zip(range(low, high + 1), weights, strict=True):
                 longer = (*order[:place], item, *order[place:])
                 grown[longer] = grown.get(longer, 0.0) + mass * share / total
-        law = grown
-    return law
+        distribution = grown
+    return distribution
 
 
-def pairwise(law, n):
+def pairwise(distribution, n):
     matrix = np.zeros((n, n))
-    for order, mass in law.items():
+    for order, mass in distribution.items():
         for a, b in combinations(order, 2):
             matrix[a, b] += mass
     return matrix
 
 
-def rank_marginals(law, n):
+def rank_marginals(distribution, n):
     matrix = np.zeros((n, n))
-    for order, mass in law.items():
+    for order, mass in distribution.items():
         for rank, item in enumerate(order):
             matrix[item, rank] += mass
     return matrix

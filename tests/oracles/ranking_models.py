@@ -1,7 +1,9 @@
-"""Exact laws of ranking models on few items, by enumeration, straight from their definitions."""
+"""Exact distributions of ranking models on few items, by enumeration, straight from their definitions."""
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -13,15 +15,16 @@ def kendall(a, b):
     return sum(place[a[i]] > place[a[j]] for i in range(len(a)) for j in range(i + 1, len(a)))
 
 
+@cache
 def mallows(center, dispersion):
-    """P(r) ∝ dispersion^kendall(r, center)."""
+    """P(r) ∝ dispersion^kendall(r, center); not to be changed."""
     weights = {r: dispersion ** kendall(r, center) for r in permutations(center)}
-    return _normalised(weights)
+    return _normalized(weights)
 
 
 def generalized_mallows(center, theta, length):
-    """Law of the first ``length`` items; s_j counts the unused items before the j-th one in the center."""
-    law = {}
+    """Distribution of the first ``length`` items; s_j counts unused items before the j-th in the center."""
+    distribution = {}
     n = len(center)
     for r in permutations(center):
         weight = 1.0
@@ -32,25 +35,25 @@ def generalized_mallows(center, theta, length):
             weight *= np.exp(-decay * skipped)
             weight /= sum(np.exp(-decay * k) for k in range(n - stage))
             left.remove(r[stage])
-        law[r[:length]] = law.get(r[:length], 0.0) + weight
-    return law
+        distribution[r[:length]] = distribution.get(r[:length], 0.0) + weight
+    return distribution
 
 
 def repeated_insertion(center, probabilities):
     """Insert center[i] at place k of the i items before it with probability probabilities[i][k]."""
-    law = {(): 1.0}
+    distribution = {(): 1.0}
     for i, item in enumerate(center):
         grown = {}
-        for r, weight in law.items():
+        for r, weight in distribution.items():
             for place in range(i + 1):
                 longer = (*r[:place], item, *r[place:])
                 grown[longer] = grown.get(longer, 0.0) + weight * probabilities[i][place]
-        law = grown
-    return law
+        distribution = grown
+    return distribution
 
 
 def angle(direction, concentration):
-    """P(R) ∝ exp(concentration direction'y), y the standardised rank vector."""
+    """P(R) ∝ exp(concentration direction'y), y the standardized rank vector."""
     t = len(direction)
     weights = {}
     for r in permutations(range(t)):
@@ -58,16 +61,14 @@ def angle(direction, concentration):
         ranks[list(r)] = np.arange(1, t + 1)
         y = (ranks - (t + 1) / 2) / np.sqrt(t * (t * t - 1) / 12)
         weights[r] = float(np.exp(concentration * np.dot(direction, y)))
-    return _normalised(weights)
+    return _normalized(weights)
 
 
-def total_variation(draws, law):
-    """Distance between the frequencies of the rows of ``draws`` and a law."""
-    counts = {}
-    for row in map(tuple, np.asarray(draws).tolist()):
-        counts[row] = counts.get(row, 0) + 1
-    keys = set(counts) | set(law)
-    return 0.5 * sum(abs(counts.get(key, 0) / len(draws) - law.get(key, 0.0)) for key in keys)
+def total_variation(draws, distribution):
+    """Distance between the frequencies of the rows of ``draws`` and a distribution."""
+    counts = Counter(map(tuple, np.asarray(draws).tolist()))
+    keys = set(counts) | set(distribution)
+    return 0.5 * sum(abs(counts.get(key, 0) / len(draws) - distribution.get(key, 0.0)) for key in keys)
 
 
 def total_variation_bound(n_draws, n_outcomes, failure=1e-6):
@@ -78,6 +79,6 @@ def total_variation_bound(n_draws, n_outcomes, failure=1e-6):
     return 0.5 * np.sqrt(n_outcomes / n_draws) + np.sqrt(np.log(1 / failure) / (2 * n_draws))
 
 
-def _normalised(weights):
+def _normalized(weights):
     total = sum(weights.values())
     return {key: weight / total for key, weight in weights.items()}

@@ -1,9 +1,8 @@
 """Broken twins: families and priors with one deliberate mistake, which exactness tests must reject.
 
-``TemperedStats`` wraps the statistics of any family and scores data as if they counted for 60 %;
-``CarelessStats`` forgets to leave a datum out of its own cluster; ``StrayDraws`` draws data of the next
-cluster, ``PriorDraws`` those of the next but one, which tests leave empty; ``GreedySpec`` wraps any prior,
-weighs a cluster of m members as m + 1 and a new one as if it were the first.
+``TwinFamily`` wraps any family: TEMPERED, it scores data as if they counted for 60 %; CARELESS, it forgets to
+leave a datum out of its own cluster. ``GreedySpec`` wraps any prior, weighs a cluster of m members as m + 1
+and a new one as if it were the first.
 """
 
 from __future__ import annotations
@@ -18,111 +17,98 @@ from permix.families.base import Family
 from permix.kernels.jit import is_instance
 
 
-class TemperedStats(NamedTuple):
+class BrokenStats(NamedTuple):
+    """Both mistakes in one type, so that sweeps are compiled for it once."""
+
     inner: Any
+    power: float  # 1: none
+    careless: bool
 
 
-class CarelessStats(NamedTuple):
-    inner: Any
-
-
-class StrayDraws(NamedTuple):
-    inner: Any
-
-
-class PriorDraws(NamedTuple):
-    inner: Any
-
-
-@overload(contract.draw)
-def _draw(rng, stats, k, out):
-    if is_instance(stats, StrayDraws):
-        return lambda rng, stats, k, out: contract.draw(rng, stats.inner, k + 1, out)
-    if is_instance(stats, PriorDraws):
-        return lambda rng, stats, k, out: contract.draw(rng, stats.inner, k + 2, out)
-    return None
-
-
-def _is_twin(stats):
-    return is_instance(stats, TemperedStats) or is_instance(stats, CarelessStats)
+def _broken(stats: Any) -> bool:
+    return is_instance(stats, BrokenStats)
 
 
 @overload(contract.add)
 def _add(stats, data, i, k):
-    if _is_twin(stats):
+    if _broken(stats):
         return lambda stats, data, i, k: contract.add(stats.inner, data, i, k)
     return None
 
 
 @overload(contract.remove)
 def _remove(stats, data, i, k):
-    if _is_twin(stats):
+    if _broken(stats):
         return lambda stats, data, i, k: contract.remove(stats.inner, data, i, k)
     return None
 
 
 @overload(contract.clear)
 def _clear(stats, k):
-    if _is_twin(stats):
+    if _broken(stats):
         return lambda stats, k: contract.clear(stats.inner, k)
     return None
 
 
 @overload(contract.copy_cluster)
 def _copy_cluster(stats, source, target):
-    if _is_twin(stats):
+    if _broken(stats):
         return lambda stats, source, target: contract.copy_cluster(stats.inner, source, target)
     return None
 
 
 @overload(contract.log_marginal)
 def _log_marginal(stats, k):
-    if _is_twin(stats):
+    if _broken(stats):
         return lambda stats, k: contract.log_marginal(stats.inner, k)
     return None
 
 
 @overload(contract.log_predictive)
 def _log_predictive(stats, data, i, n_clusters, out):
-    if is_instance(stats, TemperedStats):
+    def tempered(stats, data, i, n_clusters, out):
+        contract.log_predictive(stats.inner, data, i, n_clusters, out)
+        for k in range(n_clusters):
+            out[k] *= stats.power
 
-        def tempered(stats, data, i, n_clusters, out):
-            contract.log_predictive(stats.inner, data, i, n_clusters, out)
-            for k in range(n_clusters):
-                out[k] *= 0.6
+    return tempered if _broken(stats) else None
 
-        return tempered
-    if is_instance(stats, CarelessStats):
+
+@overload(contract.log_predictive_above)
+def _log_predictive_above(stats, data, i, n_clusters, out):
+    if _broken(stats):
         return lambda stats, data, i, n_clusters, out: contract.log_predictive(
-            stats.inner, data, i, n_clusters, out
+            stats, data, i, n_clusters, out
         )
     return None
 
 
 @overload(contract.log_predictive_without)
 def _log_predictive_without(stats, data, i, k):
-    if is_instance(stats, TemperedStats):
-        return lambda stats, data, i, k: 0.6 * contract.log_predictive_without(stats.inner, data, i, k)
-    if is_instance(stats, CarelessStats):
-
-        def careless(stats, data, i, k):
+    def broken(stats, data, i, k):
+        if stats.careless:
             out = np.empty(k + 1)
             contract.log_predictive(stats.inner, data, i, k + 1, out)
-            return out[k]
+            return stats.power * out[k]
+        return stats.power * contract.log_predictive_without(stats.inner, data, i, k)
 
-        return careless
-    return None
+    return broken if _broken(stats) else None
 
 
 class TwinFamily:
-    """A family whose statistics are wrapped in a broken twin."""
+    """A family whose statistics make a mistake."""
 
-    def __init__(self, family: Family, twin: type) -> None:
+    def __init__(self, family: Family, power: float = 1.0, careless: bool = False) -> None:
         self.family = family
-        self.twin = twin
+        self.mistake = power, careless
 
     def statistics(self, capacity: int) -> Any:
-        return self.twin(self.family.statistics(capacity))
+        return BrokenStats(self.family.statistics(capacity), *self.mistake)
+
+
+# Arguments of a TwinFamily.
+TEMPERED = {"power": 0.6}
+CARELESS = {"careless": True}
 
 
 class GreedySpec:

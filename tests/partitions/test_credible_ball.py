@@ -15,9 +15,9 @@ DRAWS = DirichletProcess(1.0).sample(8, 3, size=60)
 @pytest.mark.parametrize(("loss", "naive"), [("vi", naive_vi), ("binder", naive_binder)])
 @pytest.mark.parametrize("level", [0.05, 0.5, 0.95, 1.0])
 def test_ball_by_definition(loss, naive, level):
-    centre = point_estimate(DRAWS, loss, random_state=1)
-    ball = credible_ball(DRAWS, centre, level)
-    distances = np.array([naive(centre.labels.tolist(), draw) for draw in DRAWS.tolist()])
+    center = point_estimate(DRAWS, loss, random_state=1)
+    ball = credible_ball(DRAWS, center, level)
+    distances = np.array([naive(center.labels.tolist(), draw) for draw in DRAWS.tolist()])
     np.testing.assert_allclose(ball.distances, distances, atol=1e-12)
 
     # The smallest radius among all distances that reaches the level.
@@ -52,7 +52,7 @@ def test_chains_and_repr():
     ball = credible_ball(DRAWS.reshape(3, 20, 8), np.zeros(8, int), level=0.9)
     assert ball.members.shape == (60,)
     assert "asked for 90.0%" in repr(ball)
-    assert "fewest clusters" in repr(ball)
+    assert "fewest groups" in repr(ball)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Losses, similarity and confidence against naive code and scikit-learn."""
+"""Losses, similarity and how sure groups are, against naive code and scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from permix.errors import DataError
 from permix.partitions import (
     DirichletProcess,
     adjusted_rand,
-    assignment_confidence,
     binder_loss,
     canonical_labels,
+    how_sure,
     similarity_matrix,
     variation_of_information,
 )
@@ -143,18 +143,18 @@ def test_similarity_matrix_of_very_many_draws():
     np.testing.assert_allclose(similarity_matrix(draws), expected, rtol=1e-6)
 
 
-def test_assignment_confidence_against_the_similarity_matrix():
+def test_how_sure_against_the_similarity_matrix():
     draws = DirichletProcess(3.0).sample(40, 1, size=30)
     labels = canonical_labels(draws[7])
     similarity = similarity_matrix(draws)
-    confidence = assignment_confidence(draws, labels)
+    sure = how_sure(draws, labels)
     for i in range(40):
         others = [j for j in range(40) if labels[j] == labels[i] and j != i]
         if others:
-            assert confidence[i] == pytest.approx(similarity[i, others].mean(), abs=1e-6)
+            assert sure[i] == pytest.approx(similarity[i, others].mean(), abs=1e-6)
         else:
             alone = np.mean([(draw == draw[i]).sum() == 1 for draw in draws])
-            assert confidence[i] == pytest.approx(alone)
+            assert sure[i] == pytest.approx(alone)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_assignment_confidence_against_the_similarity_matrix():
         (lambda: canonical_labels(3), "single number"),
         (lambda: similarity_matrix([0, 1]), "draws has shape"),
         (lambda: similarity_matrix(np.zeros((0, 4), int)), "no draw"),
-        (lambda: assignment_confidence([[0, 1]], [0, 1, 2]), "labels has 3 observations but draws has 2"),
+        (lambda: how_sure([[0, 1]], [0, 1, 2]), "labels has 3 observations but draws has 2"),
     ],
 )
 def test_bad_input_is_named(call, message):

@@ -164,6 +164,6 @@ def test_intervals_that_differ_in_nothing_are_of_one_kind():
     tree = MondrianTree.from_preorder(
         [0, 1, -1, 1, -1, -1, -1], [0.5, 1 / 3, 0, 2 / 3, 0, 0, 0], [0.1, 0.2, 0, 0.3, 0, 0, 0], 1.0
     )
-    assert tree.count_kinds([0, 1, 1], [0, 1, 2]) == (2, 3, 4)
-    assert tree.count_kinds([1, 1], [0, 1, 2]) == (1, 1, 1)
-    assert tree.count_kinds([0], [0, 2]) == (1, 2, 2)
+    assert tree.count_groups([0, 1, 1], [0, 1, 2]) == (2, 3, 4)
+    assert tree.count_groups([1, 1], [0, 1, 2]) == (1, 1, 1)
+    assert tree.count_groups([0], [0, 2]) == (1, 2, 2)

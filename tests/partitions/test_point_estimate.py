@@ -10,22 +10,15 @@ import numpy as np
 import pytest
 
 from permix.errors import DataError, PermixWarning
-from permix.partitions import DirichletProcess, PitmanYor, canonical_labels, point_estimate
-from permix.partitions import geometry_jit as geometry_kernel
+from permix.partitions import DirichletProcess, PitmanYor, canonical_labels, point_estimate, weighted_draws
 from permix.partitions import search_jit as search_kernel
-from permix.partitions.geometry import loss_table, losses_to
 from permix.partitions.labels import as_draws
-from permix.partitions.point_estimate import _lay_out, collapse_draws
-from permix.partitions.search import Search
+from permix.partitions.search import Layout, Search
+from permix.partitions.weighted_draws import WeightedDraws
 from tests.oracles.partitions import expected_loss, naive_binder, naive_vi, optimal_partition
 
 NAIVE = {"vi": naive_vi, "binder": naive_binder}
 both_losses = pytest.mark.parametrize("loss", ["vi", "binder"])
-
-
-def weighted_loss(labels, distinct, weights, loss):
-    """Mean loss of a canonical partition over weighted draws."""
-    return float(np.average(losses_to(labels, distinct, loss), weights=weights))
 
 
 def noisy_draws(n, n_draws, n_clusters, noise, seed):
@@ -80,7 +73,8 @@ def test_the_exhaustive_oracle_tells_a_poor_estimate():
 def test_never_worse_than_the_best_draw(loss, n_clusters):
     draws = noisy_draws(150, 40, n_clusters, 1.0, 5)
     found = point_estimate(draws, loss, random_state=2, n_runs=3)
-    losses = [weighted_loss(draw, as_draws(draws), np.ones(40), loss) for draw in as_draws(draws)]
+    whole = WeightedDraws(as_draws(draws), np.ones(40), loss)
+    losses = [whole.expected_loss(draw) for draw in whole.labels]
     assert found.best_draw_loss == pytest.approx(min(losses))
     assert found.expected_loss < found.best_draw_loss
     assert found.n_clusters == len(found.sizes) == len(set(found.labels.tolist()))
@@ -102,9 +96,9 @@ def test_labels_and_order_of_draws_do_not_matter(loss):
 def test_duplicates_become_weights():
     draws = np.random.default_rng(1).integers(3, size=(6, 20))
     repeated = np.concatenate([draws, draws[:2], draws[:1]])
-    distinct, weights = collapse_draws(as_draws(repeated))
-    assert len(distinct) == 6
-    assert sorted(weights) == [1, 1, 1, 1, 2, 3]
+    collapsed = WeightedDraws.collapsed(repeated, "vi")
+    assert len(collapsed.labels) == 6
+    assert sorted(collapsed.weights) == [1, 1, 1, 1, 2, 3]
     found = point_estimate(repeated, random_state=1)
     exact = expected_loss(found.labels.tolist(), repeated.tolist(), naive_vi)
     assert found.expected_loss == pytest.approx(exact, abs=1e-12)
@@ -140,11 +134,11 @@ def test_reaching_the_default_limit_is_said():
 def test_an_interrupt_returns_the_best_so_far(monkeypatch):
     run, runs = Search.run, []
 
-    def interrupted(self, start):
+    def interrupted(self, start, rebuilds):
         runs.append(start)
         if len(runs) == 20:
             signal.raise_signal(signal.SIGINT)
-        return run(self, start)
+        return run(self, start, rebuilds)
 
     monkeypatch.setattr(Search, "run", interrupted)
     draws = noisy_draws(300, 200, 8, 1.0, 3)
@@ -155,13 +149,13 @@ def test_an_interrupt_returns_the_best_so_far(monkeypatch):
 
 
 def test_an_interrupt_before_the_search_is_raised(monkeypatch):
-    compare = geometry_kernel.total_losses_of_pairs
+    compare = weighted_draws.losses_to_draws
 
     def interrupted(*arguments):
         signal.raise_signal(signal.SIGINT)
         return compare(*arguments)
 
-    monkeypatch.setattr(geometry_kernel, "total_losses_of_pairs", interrupted)
+    monkeypatch.setattr(weighted_draws, "losses_to_draws", interrupted)
     with pytest.raises(KeyboardInterrupt):
         point_estimate(noisy_draws(30, 20, 3, 1.0, 3))
 
@@ -171,40 +165,41 @@ def test_an_interrupt_before_the_search_is_raised(monkeypatch):
 def test_bookkeeping_of_the_search(loss, n_clusters, capacity):
     """Each step reports the change of the exact objective, and counts stay right."""
     draws = noisy_draws(90, 25, n_clusters, 1.5, 11)
-    distinct, weights = collapse_draws(as_draws(np.concatenate([draws, draws[:4]])))
-    n_of = distinct.max(axis=1).astype(np.int64) + 1
-    shared, space = _lay_out(distinct, n_of, weights, loss_table(loss, 90), capacity)
-    assert (space[0] > 0) == (n_clusters == 3)
-    stop = np.zeros(1, np.uint8)
-    search = Search(shared, capacity, space, np.random.default_rng(2), stop)
+    whole = WeightedDraws.collapsed(np.concatenate([draws, draws[:4]]), loss)
+    layout = Layout(whole, capacity)
+    assert (layout.n_tables > 0) == (n_clusters == 3)
+    search = Search(layout, np.random.default_rng(2), np.zeros(1, np.uint8))
     state = search.state
 
     def objective():
-        f = shared.f
+        f = whole.f
         own = f[np.bincount(state.labels)].sum()
-        total = weights.sum() * own
-        for draw, weight in zip(distinct, weights, strict=True):
+        total = whole.weights.sum() * own
+        for draw, weight in zip(whole.labels, whole.weights, strict=True):
             table = np.zeros((capacity, draw.max() + 1), int)
             np.add.at(table, (state.labels, draw), 1)
             total -= 2 * weight * f[table].sum()
         return total
 
     order = np.random.default_rng(3).permutation(90)
-    change = search_kernel.allocate(shared, state, order, 1e-9, stop)
+    change = search.allocate(order)
     assert change == pytest.approx(objective())
     before = objective()
-    change = search_kernel.sweeten(shared, state, order, 1e-9, stop)
+    change = search.settle(order)
     assert change <= 0.0
     assert change == pytest.approx(objective() - before, abs=1e-7)
     np.testing.assert_array_equal(state.sizes, np.bincount(state.labels, minlength=capacity))
 
     # Split the largest cluster at random, so that some union must help; it does what it says.
     largest = np.flatnonzero(state.labels == state.sizes.argmax())[::2]
-    search_kernel.remove_all(shared, state, largest)
-    empty = int(np.flatnonzero(state.sizes == 0)[0])
-    search_kernel.insert_all(shared, state, largest, np.full(len(largest), empty, np.int32))
     before = objective()
-    first, second, change = search_kernel.best_merge(shared, state, np.flatnonzero(state.sizes))
+    empty = int(np.flatnonzero(state.sizes == 0)[0])
+    change = search.move(largest, np.full(len(largest), -1, np.int32))
+    assert (state.labels[largest] == -1).all()
+    change += search.move(largest, np.full(len(largest), empty, np.int32))
+    assert change == pytest.approx(objective() - before)
+    before = objective()
+    first, second, change = search_kernel.best_merge(layout.draws, state, np.flatnonzero(state.sizes))
     assert change < 0
     state.labels[state.labels == first] = second
     assert objective() - before == pytest.approx(change)
@@ -212,34 +207,54 @@ def test_bookkeeping_of_the_search(loss, n_clusters, capacity):
 
 def test_unions_by_trying_all():
     draws = noisy_draws(40, 15, 5, 1.0, 2)
-    distinct, weights = collapse_draws(as_draws(draws))
-    n_of = distinct.max(axis=1).astype(np.int64) + 1
-    shared, space = _lay_out(distinct, n_of, weights, loss_table("vi", 40), 10)
-    search = Search(shared, 10, space, np.random.default_rng(0), np.zeros(1, np.uint8))
+    whole = WeightedDraws.collapsed(draws, "vi")
+    layout = Layout(whole, 10)
+    search = Search(layout, np.random.default_rng(0), np.zeros(1, np.uint8))
     labels = np.random.default_rng(1).integers(6, size=40).astype(np.int32)
-    search_kernel.insert_all(shared, search.state, np.arange(40), labels)
-    before = weighted_loss(labels, distinct, weights, "vi")
+    search.move(np.arange(40), labels)
+    before = whole.expected_loss(labels)
     changes = {
-        (a, b): weighted_loss(canonical_labels(np.where(labels == a, b, labels)), distinct, weights, "vi")
-        - before
+        (a, b): whole.expected_loss(canonical_labels(np.where(labels == a, b, labels))) - before
         for a, b in combinations(range(6), 2)
     }
-    first, second, change = search_kernel.best_merge(shared, search.state, np.flatnonzero(search.state.sizes))
+    occupied = np.flatnonzero(search.state.sizes)
+    first, second, change = search_kernel.best_merge(layout.draws, search.state, occupied)
     assert (first, second) == min(changes, key=changes.get)
-    assert change / (weights.sum() * 40) == pytest.approx(changes[first, second])
+    assert change / (whole.weights.sum() * 40) == pytest.approx(changes[first, second])
 
 
-def test_very_many_draws_compare_spaced_candidates(monkeypatch):
+@both_losses
+def test_very_many_draws(monkeypatch, loss):
+    """Few draws are compared with all, and runs use some draws only; all draws have the last word."""
     module = importlib.import_module("permix.partitions.point_estimate")
     draws = noisy_draws(50, 80, 4, 1.0, 6)
-    whole = point_estimate(draws, random_state=1)
-    monkeypatch.setattr(module, "LARGEST_COMPARISON", 1)  # leaves the least number of candidates
-    spaced = point_estimate(draws, random_state=1)
-    assert spaced.best_draw_loss >= whole.best_draw_loss
-    assert spaced.expected_loss <= whole.best_draw_loss
-    assert spaced.expected_loss == pytest.approx(
-        expected_loss(spaced.labels.tolist(), draws.tolist(), naive_vi), abs=1e-12
-    )
+    draws = np.concatenate([draws, draws[:5], draws[:1]])
+    whole = point_estimate(draws, loss, random_state=1)
+    monkeypatch.setattr(weighted_draws, "MOST_COMPARISONS", 1)
+    monkeypatch.setattr(module, "LABELS_OF_A_RUN", 1)
+    monkeypatch.setattr(module, "DRAWS_OF_A_RUN", 10)
+    some = point_estimate(draws, loss, random_state=1)
+    best_draw = expected_loss(some.best_draw.tolist(), draws.tolist(), NAIVE[loss])
+    assert some.best_draw_loss == pytest.approx(best_draw, abs=1e-12)
+    assert some.best_draw_loss >= whole.best_draw_loss
+    assert some.expected_loss <= whole.best_draw_loss
+    exact = expected_loss(some.labels.tolist(), draws.tolist(), NAIVE[loss])
+    assert some.expected_loss == pytest.approx(exact, abs=1e-12)
+    for i in range(50):  # no observation gains by moving
+        for cluster in range(some.n_clusters + 1):
+            moved = some.labels.tolist()
+            moved[i] = cluster
+            assert expected_loss(moved, draws.tolist(), NAIVE[loss]) >= exact - 1e-9
+
+
+def test_spaced_draws_stand_for_all():
+    draws = WeightedDraws(as_draws(noisy_draws(20, 40, 3, 1.0, 1)), np.arange(40.0), "vi")
+    few = draws.evenly_spaced(13)
+    assert few.weights.sum() == 13
+    rows = {draw.tobytes(): weight for draw, weight in zip(draws.labels, draws.weights, strict=True)}
+    shares = 13 * np.array([rows[draw.tobytes()] for draw in few.labels]) / draws.weights.sum()
+    assert (np.abs(few.weights - shares) < 1.0).all()
+    assert draws.evenly_spaced(40) is draws
 
 
 def test_certain_draws_and_tiny_problems():
@@ -250,7 +265,7 @@ def test_certain_draws_and_tiny_problems():
     assert point_estimate(np.zeros((2, 0), int)).labels.shape == (0,)
 
 
-def test_power_law_draws():
+def test_power_distribution_draws():
     draws = PitmanYor(2.0, 0.6).sample(200, 1, size=12)
     found = point_estimate(draws, random_state=1, n_runs=2)
     assert found.expected_loss <= found.best_draw_loss
@@ -258,7 +273,7 @@ def test_power_law_draws():
 
 def test_repr_is_readable():
     text = repr(point_estimate([[0, 0, 1], [0, 0, 1]], random_state=1))
-    assert "3 observations in 2 clusters" in text
+    assert "3 observations in 2 groups" in text
     assert "variation of information" in text
 
 

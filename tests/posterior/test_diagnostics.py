@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from permix.cli.fit_tables import chains_report, print_if_not_converged
 from permix.errors import ConvergenceWarning, DataError
 from permix.posterior import summary, to_datatree, warn_if_chains_disagree
 from permix.posterior.diagnostics import largest_allowed, noise_ceiling, r_hat
@@ -20,7 +21,7 @@ def tree_of(**arrays: np.ndarray):
 
 
 def reference_r_hat(values: np.ndarray) -> float:
-    """Rank-normalised split R-hat by the formulas of Vehtari et al. (2021), section 4."""
+    """Rank-normalized split R-hat by the formulas of Vehtari et al. (2021), section 4."""
 
     def plain(x: np.ndarray) -> float:
         n = x.shape[1]
@@ -49,12 +50,12 @@ def test_r_hat_is_the_published_one(n_chains: int, n_draws: int) -> None:
 def test_different_means_warn_by_name() -> None:
     rng = np.random.default_rng(1)
     good = rng.normal(size=(2, 400))
-    tree = tree_of(log_joint=good + np.array([[0.0], [2.0]]), n_clusters=rng.poisson(5, size=(2, 400)))
+    tree = tree_of(log_joint=good + np.array([[0.0], [2.0]]), n_groups=rng.poisson(5, size=(2, 400)))
     with pytest.warns(ConvergenceWarning, match=r"chains disagree on log_joint \(R-hat 1\.\d+\)") as caught:
         named = warn_if_chains_disagree(tree)
     assert list(named) == ["log_joint"]
     message = str(caught[0].message)
-    assert "n_clusters" not in message
+    assert "n_groups" not in message
     assert "longer burn-in" in message
     assert "more draws" in message
     assert len(caught) == 1
@@ -118,7 +119,7 @@ def test_few_good_draws_rarely_warn_and_bad_ones_still_do(n_chains: int, n_draws
         assert r_hat(apart) > ceiling
 
 
-def test_noise_ceiling_is_the_law_of_r_hat_for_independent_draws() -> None:
+def test_noise_ceiling_is_the_distribution_of_r_hat_for_independent_draws() -> None:
     """Plain R-hat of normal draws exceeds it with probability 0.001: 20,000 runs, 20 ± 4.5 expected."""
     rng = np.random.default_rng(6)
     m, n = 4, 15
@@ -173,6 +174,23 @@ def test_summary_notes() -> None:
     ]
     assert table.loc["stuck", "r_hat"] == math.inf
     assert table.loc["stuck", "ess_bulk"] < 5
+
+
+def test_reports_say_what_the_warning_says(capsys) -> None:
+    """Whatever is warned of stands before all else in a report, in the same words."""
+    rng = np.random.default_rng(9)
+    apart = rng.normal(size=(2, 200)) + np.array([[0.0], [0.7]])
+    draws = Draws({"near": rng.normal(size=(2, 200)), "apart": apart})
+    with pytest.warns(ConvergenceWarning) as told:
+        found = warn_if_chains_disagree(draws)
+    assert 1.05 < found["apart"] < 1.5
+    print_if_not_converged(chains_report(draws))
+    said = capsys.readouterr().out
+    assert said == f"NOT CONVERGED. {told[0].message.args[0].as_options()}\n\n"
+    assert "apart (R-hat" in said
+    assert "near" not in said
+    print_if_not_converged(chains_report(Draws({"near": draws.arrays["near"]})))
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])

@@ -22,7 +22,7 @@ def test_groups_dimensions_and_values(draws: Draws) -> None:
     tree = to_datatree(draws)
     posterior = tree["posterior"]
     assert posterior["labels"].dims == ("chain", "draw", "observation")
-    assert posterior["n_clusters"].dims == ("chain", "draw")
+    assert posterior["n_groups"].dims == ("chain", "draw")
     assert dict(posterior.sizes) == {"chain": 2, "draw": 20, "observation": 12}
     for name, array in draws.arrays.items():
         assert posterior[name].dtype == array.dtype

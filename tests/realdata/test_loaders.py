@@ -118,13 +118,13 @@ def test_describe_says_that_all_is_here():
 
 
 @pytest.mark.parametrize(("name", "agents", "rows"), [("full", 5738, 120), ("top", 15449, 205)])
-def test_apa_tables_are_recognised(data_folder, name, agents, rows):
+def test_apa_tables_are_recognized(data_folder, name, agents, rows):
     votes = read_table(data_folder / "apa1980" / f"apa1980_{name}_orderings.csv")
     assert (votes.n_agents, len(votes)) == (agents, rows)
     assert votes.items == (1, 2, 3, 4, 5)
 
 
-def test_potatoes_and_beaches_are_recognised(data_folder):
+def test_potatoes_and_beaches_are_recognized(data_folder):
     folder = data_folder / "bayesmallows"
     seen = read_table(folder / "potato_visual.csv")
     assert seen.agents.tolist() == [f"A{number}" for number in range(1, 13)]
@@ -162,7 +162,7 @@ def test_small_tables_whose_layout_must_be_named(data_folder, name, layout, agen
 @pytest.mark.parametrize(
     ("name", "agents", "items"), [("ConsRank_sports", 130, 7), ("ConsRank_Idea", 98, 5), ("pmr_big4", 21, 4)]
 )
-def test_small_tables_that_are_recognised(data_folder, name, agents, items):
+def test_small_tables_that_are_recognized(data_folder, name, agents, items):
     votes = read_table(data_folder / "rank-small" / f"{name}.csv")
     assert isinstance(votes, Rankings)
     assert (votes.n_agents, votes.n_items) == (agents, items)

@@ -1,8 +1,8 @@
 """Dirichlet-process mixtures of generalized Mallows models in plain NumPy: slow, and meant to be read.
 
 Three samplers over the same state: ``Exact`` (decays integrated over finitely many items, centers moved by
-kernels that leave their law invariant), and ``BetaGibbs`` and ``SliceGibbs`` as Meilă & Chen (2010) publish
-them in figures 1 to 5. Clusters keep the dense matrices R_j of equation 5.
+kernels that leave their distribution invariant), and ``BetaGibbs`` and ``SliceGibbs`` as Meilă & Chen (2010)
+publish them in figures 1 to 5. Clusters keep the dense matrices R_j of equation 5.
 
 Where the figures leave something open: a cluster that Beta-Gibbs has just started has no θ, and gets one
 from equation 12 when it is first needed; a cluster that Slice-Gibbs has just started begins from a θ drawn
@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-# Laws of one decay: density proportional to exp(-aθ) ψ_m(θ)^-c over θ > 0.
+# Distributions of one decay: density proportional to exp(-aθ) ψ_m(θ)^-c over θ > 0.
 
 COARSE_LOGS = np.linspace(-60.0, 12.0, 721)
 
@@ -49,7 +49,7 @@ def log_finite_beta(a, b, m):
 
 
 def draw_theta(rng, a, b, m):
-    """θ from its law, by inverting the distribution function on a fine grid in ln θ."""
+    """θ from its distribution, by inverting the distribution function on a fine grid in ln θ."""
     x, log_density = density_in_log_theta(a, b - 1, m, 2000)
     heights = np.exp(log_density - log_density.max())
     areas = np.concatenate([[0.0], np.cumsum(heights[1:] + heights[:-1])])
@@ -61,8 +61,8 @@ def log_beta(a, b, m):
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
-# Moves of a center given W = Σ_j θ_j R_j. W[i, k] is what it costs that k stands before i, so the law of the
-# center is exp(-cost).
+# Moves of a center given W = Σ_j θ_j R_j. W[i, k] is what it costs that k stands before i, so a center has
+# probability ∝ exp(-cost).
 
 
 def stagewise_draw(rng, W):
@@ -188,7 +188,7 @@ class Sampler:
         return -np.log(self.rng.beta(self.strength * self.rates, self.strength + 1))
 
     def parameters(self, cluster, j):
-        """a, b and m of the law of θ_j."""
+        """a, b and m of the distribution of θ_j."""
         a = self.strength * self.rates[j] + cluster.codes[j]
         return float(a), float(self.strength + cluster.counts[j] + 1), self.n - 1 - j
 

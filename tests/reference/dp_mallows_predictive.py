@@ -74,7 +74,7 @@ def all_lists(n, length):
     return list(itertools.permutations(range(n), length))
 
 
-def next_law(order, draws, n, strength=1.0, rate=1.0):
+def next_distribution(order, draws, n, strength=1.0, rate=1.0):
     """P(next item | list) by Bayes' rule from probabilities of lists."""
     whole = predictive(order, draws, n, strength, rate)
     return [

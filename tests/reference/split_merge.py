@@ -78,8 +78,10 @@ def split_merge_matrix(
             now[t] = choices[t]
         return chance
 
-    def laws(i: int, j: int, order: Sequence[int]) -> tuple[list[tuple[int, ...]], np.ndarray, np.ndarray]:
-        """All allocations, the law of launch states, and the law of proposals from each."""
+    def distributions(
+        i: int, j: int, order: Sequence[int]
+    ) -> tuple[list[tuple[int, ...]], np.ndarray, np.ndarray]:
+        """All allocations, the distribution of launch states, and the distribution of proposals from each."""
         choices = list(product((0, 1), repeat=len(order)))
         if n_scans == 0:
             return choices, np.ones(1), np.array([[sequential(i, j, order, c) for c in choices]])
@@ -103,12 +105,12 @@ def split_merge_matrix(
             others = [m for m in range(n) if m not in (i, j) and labels[m] in (labels[i], labels[j])]
             orders = list(permutations(others))
             for order in orders:
-                choices, launches, proposals = laws(i, j, order)
+                choices, launches, proposals = distributions(i, j, order)
                 share = 1.0 / len(orders)
                 chance_of_this = chance_of_pair(labels, i, j)
                 if labels[i] == labels[j]:
-                    for launch_chance, law in zip(launches, proposals, strict=True):
-                        for choice, chance in zip(choices, law, strict=True):
+                    for launch_chance, distribution in zip(launches, proposals, strict=True):
+                        for choice, chance in zip(choices, distribution, strict=True):
                             split = list(labels)
                             for member in sides_of(i, j, order, choice)[1]:
                                 split[member] = n
@@ -128,8 +130,8 @@ def split_merge_matrix(
                     here = choices.index(tuple(int(labels[m] == labels[j]) for m in order))
                     if flaw == "launch" and n_scans > 0:
                         launches = np.linalg.matrix_power(proposals, n_scans)[here]
-                    for launch_chance, law in zip(launches, proposals, strict=True):
-                        undo = 1.0 if flaw == "reverse" else law[here]
+                    for launch_chance, distribution in zip(launches, proposals, strict=True):
+                        undo = 1.0 if flaw == "reverse" else distribution[here]
                         back = 1.0 if flaw == "pairs" else chance_of_pair(merged, i, j) / chance_of_this
                         matrix[row, index[merged]] += (
                             share * launch_chance * chance_of_this * min(1.0, ratio * undo * back)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 import threading
@@ -11,8 +12,8 @@ import numpy as np
 import pytest
 
 from permix.errors import DataError
-from permix.runtime import compiling, progress
-from permix.runtime.compiling import announce_compilation
+from permix.runtime import progress
+from permix.runtime.compiling import Compiling
 from permix.runtime.progress import Display, Line, checked_progress
 from permix.runtime.threads import n_threads
 
@@ -40,7 +41,12 @@ def test_plain_lines_when_asked_for(monkeypatch, capsys):
         display.step()
         display.update("closer", 2)
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["EM", "comparing: 0/2", "comparing: 1/2 · about 1 s left", "comparing: 2/2 · closer"]
+    assert lines == [
+        "EM",
+        "comparing: 0 of 2",
+        "comparing: 1 of 2 · about 1 s left",
+        "comparing: 2 of 2 · closer",
+    ]
 
 
 def test_nothing_unless_it_takes_long(capsys):
@@ -62,7 +68,7 @@ def test_work_whose_next_step_is_far_away_is_shown(monkeypatch):
         assert terminal.getvalue() == ""
         time.sleep(0.6)
         assert "one long step" in terminal.getvalue()
-        assert "0/3" in terminal.getvalue()
+        assert "0 of 3" in terminal.getvalue()
     assert not [thread for thread in threading.enumerate() if thread.name == "permix-display"]
 
 
@@ -78,9 +84,9 @@ def test_a_terminal_shows_the_remaining_time(monkeypatch):
     text = terminal.getvalue()
     for expected in (
         "first [red]thing",
-        "1/4",
+        "1 of 4",
         "second thing",
-        "10/100",
+        "10 of 100",
         "about 2 min left",
         "log-likelihood -12.5",
     ):
@@ -119,53 +125,72 @@ def test_what_progress_cannot_be(wrong):
     assert [checked_progress(shown) for shown in (True, np.bool_(False), None)] == [True, False, None]
 
 
-def broadcast(*seconds: float) -> None:
-    """Pretend that compilations of these lengths happen one after the other."""
-    from numba.core import event
-
-    for length in seconds:
-        with event.trigger_event("numba:compile", data={}):
-            threading.Event().wait(length)
-
-
-def test_long_compilation_is_announced_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("numba")
-    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.1)
-    with announce_compilation():
-        broadcast(0.2, 0.2)
-    assert capsys.readouterr().err == compiling.MESSAGE + "\n"
-    with announce_compilation():
-        broadcast(*[0.06] * 5)
-    assert capsys.readouterr().err == compiling.MESSAGE + "\n", "many short ones add up"
-
-
-def test_short_compilation_is_not_announced(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("numba")
-    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.5)
-    with announce_compilation():
-        broadcast(0.01)
-    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.05)
-    with announce_compilation(wanted=False):
-        broadcast(0.2)
-    broadcast(0.2)
-    assert capsys.readouterr().err == ""
+def test_a_first_run_says_that_it_compiles(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "COMPILING_SECONDS", 0.05)
+    now = Compiling()
+    monkeypatch.setattr(progress, "COMPILING", now)
+    with Display(True) as display:
+        display.begin("counting", 4)
+        now.begin("outer")
+        now.begin("inner")
+        now.end("inner")
+        threading.Event().wait(0.2)
+        assert "compiling, first run only · 1 functions" in capsys.readouterr().err
+        now.done, now.total = 31, 84
+        threading.Event().wait(0.2)
+        assert "compiling, first run only: 31 of 84" in capsys.readouterr().err
+        now.end("outer")
+        threading.Event().wait(0.2)
+        capsys.readouterr()
+        threading.Event().wait(0.2)
+        assert capsys.readouterr().err.splitlines()[-1] == "counting: 0 of 4", "nothing compiles any more"
 
 
-def test_real_compilation_broadcasts(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The event names are Numba's; a release that changed them would silence us."""
-    numba = pytest.importorskip("numba")
-    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
+def test_short_compilation_is_not_announced():
+    now = Compiling()
+    assert now.seconds == 0.0
+    now.begin("kernel")
+    assert 0.0 < now.seconds < 1.0
+    now.end("kernel")
+    now.end("what never began")
+    assert now.seconds == 0.0
+    assert now.n_compiled == 1
+    now.begin("another")
+    first = now.seconds
+    assert first > 0.0, "many short ones add up"
+    now.end("another")
 
-    @numba.njit
+
+def test_real_compilation_is_noticed(tmp_path, monkeypatch):
+    """What tells of compilation is Numba's; a release that changed it would silence us."""
+    from numba.core.errors import TypingError
+
+    from permix.kernels import compile_cache
+    from permix.kernels.jit import kernel
+
+    now = Compiling()
+    monkeypatch.setattr(compile_cache, "COMPILING", now)
+    monkeypatch.setattr(compile_cache, "usable_folder", lambda: tmp_path)  # nothing is compiled yet
+
+    @kernel
     def double(x):
         return 2 * x
 
-    with announce_compilation():
-        assert double(np.float64(2.0)) == 4.0
-    assert capsys.readouterr().err == compiling.MESSAGE + "\n"
+    assert double(np.float64(2.0)) == 4.0
+    assert now.n_compiled == 1
+    assert gc.isenabled()
+
+    @kernel
+    def wrong(x):
+        return x.no_such_thing
+
+    with pytest.raises(TypingError):
+        wrong(np.float64(2.0))
+    assert now.seconds == 0.0, "what failed is over"
+    assert gc.isenabled()
+    now.begin("kernel")
+    assert not gc.isenabled()
+    now.end("kernel")
+    assert gc.isenabled()
+    assert not compile_cache._CLAIMS

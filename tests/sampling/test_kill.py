@@ -15,7 +15,7 @@ from tests.sampling.toy import SETTINGS, run, same
 PROGRAM = Path(__file__).with_name("toy.py")
 
 
-@pytest.mark.parametrize("n_kills", first_in_every_run([10, 24]))
+@pytest.mark.parametrize("n_kills", first_in_every_run([5, 24]))
 def test_killed_chain_repeats_the_undisturbed_one(tmp_path: Path, n_kills: int) -> None:
     n_draws, store = 900, tmp_path / "store"
     command = [sys.executable, str(PROGRAM), str(store), "--n-draws", str(n_draws), "--seconds", "0.001"]

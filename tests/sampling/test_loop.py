@@ -54,7 +54,7 @@ def test_types_are_small_for_arrays_and_wide_for_scalars() -> None:
     short, long = run(n_draws=10), run(n_draws=300)
     assert short.arrays["labels"].dtype == np.uint8
     assert long.arrays["labels"].dtype == np.uint16
-    assert long.arrays["n_clusters"].dtype == np.int64
+    assert long.arrays["n_groups"].dtype == np.int64
     assert long.arrays["total"].dtype == np.float64
 
 

@@ -23,7 +23,7 @@ def test_live_display_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = fake_terminal(monkeypatch)
     shown = run(n_draws=60, seconds=0.002, progress=True)
     text = terminal.getvalue()
-    for expected in ("chain 1", "chain 2", "200/200", "sampling", "clusters", "log joint", "accepted"):
+    for expected in ("chain 1", "chain 2", "200 of 200", "sampling", "clusters", "log joint", "accepted"):
         assert expected in text
     assert same(shown, run(n_draws=60)), "watching must not change the draws"
 
@@ -52,7 +52,7 @@ def test_log_files_get_plain_lines_only_on_request(
     run(n_draws=60, seconds=0.001, progress=True)
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) >= 4, "some lines on the way, one per chain at the end"
-    assert lines[-1].startswith("chain 2: 200/200 · sampling clusters ")
+    assert lines[-1].startswith("chain 2: 200 of 200 · sampling clusters ")
     assert "\x1b" not in "".join(lines)
 
 
@@ -60,7 +60,7 @@ def test_resumed_run_starts_where_it_was(tmp_path, monkeypatch: pytest.MonkeyPat
     terminal = fake_terminal(monkeypatch)
     run(tmp_path, 50)
     run(tmp_path, 60, progress=True, seconds=0.01)
-    counts = [int(count) for count in re.findall(r"(\d+)/200", terminal.getvalue())]
+    counts = [int(count) for count in re.findall(r"(\d+) of 200", terminal.getvalue())]
     assert min(counts) >= 170
     assert max(counts) == 200
 

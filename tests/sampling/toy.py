@@ -35,16 +35,16 @@ class ToyState:
         self.total = float(np.sum(self.x))
 
     def record(self) -> dict[str, float | int | np.ndarray]:
-        return {"total": self.total, "n_clusters": self.n_clusters, "labels": self.labels}
+        return {"total": self.total, "n_groups": self.n_clusters, "labels": self.labels}
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         # Live arrays on purpose: the chain must copy what it keeps.
-        return {"x": self.x, "labels": self.labels, "n_clusters": np.array(self.n_clusters)}
+        return {"x": self.x, "labels": self.labels, "n_groups": np.array(self.n_clusters)}
 
     def restore(self, arrays) -> None:
         self.x[:] = arrays["x"]
         self.labels[:] = arrays["labels"]
-        self.n_clusters = int(arrays["n_clusters"])
+        self.n_clusters = int(arrays["n_groups"])
         self.refresh()
 
     def progress(self) -> dict[str, float]:

@@ -9,8 +9,8 @@ import numpy as np
 import typer
 
 from permix.angle.completions import complete, predict_pairwise
-from permix.angle.data import are_top_lists, as_rankings
-from permix.angle.fit import AngleFit, fit_angle
+from permix.angle.data import as_rankings
+from permix.angle.fit import AngleFit, fit_as_asked, way_of
 from permix.angle.parameters import AngleParameters
 from permix.angle.results import CRITERION_DRAWS, criteria
 from permix.angle.rows import row_probabilities
@@ -37,11 +37,9 @@ def choose(given: dict[str, Any]) -> dict[str, Any]:
 def fit_data(votes: Votes, settings: AngleParameters) -> AngleFit:
     """Fit the mixture to a file of votes."""
     rankings = as_rankings(votes.table)
-    way = settings.way_for(rankings.n_items, rankings.is_full, are_top_lists(rankings))
-    settings.refuse_unused(way)
-    if way != "chains":  # nothing to keep while it runs
+    if way_of(rankings, settings) != "chains":  # nothing to keep while it runs
         settings = settings.replaced(store=None)
-    return fit_angle(rankings, settings)
+    return fit_as_asked(rankings, settings)
 
 
 def labels(fit: AngleFit, votes: Votes) -> Answer:
@@ -72,7 +70,7 @@ def groups(fit: AngleFit, data: NewData, question: Question) -> Answer:
     shares = row_probabilities(fit.components, rankings)
     answer = membership(agents, shares, rankings.counts, wide=question.wide)
     densities, _ = fit.predictive.log_densities(rankings)
-    place = answer.columns.index("probability") + 1
+    place = answer.columns.index("how_sure") + 1
     rows = (
         [*row[:place], round(float(density), 6), *row[place:]]
         for row, density in zip(answer.rows, densities, strict=True)

@@ -21,7 +21,7 @@ from permix.estimators.checks import Choice, Real
 from permix.estimators.fields import ROUNDING, field, require
 
 # Arrays of a fit that are kept as they are.
-OF_FIT = ("history", "restart_objectives", "guarded", "agreed")
+OF_FIT = ("history", "start_objectives", "guarded", "agreed")
 VARIATIONAL = {
     "shapes": field("real", "groups", where=fields.positive, optional=True),
     "rates": field("real", "groups", where=fields.positive, optional=True),
@@ -123,7 +123,7 @@ SCHEMA = Schema(
         "directions": field("real", "groups", "items", where=fields.directions),
         "concentrations": field("real", "groups", where=fields.not_negative),
         "history": field("real", "passes?", where=fields.finite),
-        "restart_objectives": field("real", "starts?", where=fields.finite),
+        "start_objectives": field("real", "starts?", where=fields.finite),
         "guarded": field("bool", "groups"),
         "agreed": field("int64", "groups", where=fields.below("items")),
         **{f"variational/{name}": about for name, about in VARIATIONAL.items()},

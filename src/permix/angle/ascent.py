@@ -5,6 +5,8 @@ starts from, and what to make of its sums:
 
 * :class:`Likelihood`: maximum likelihood, equations 2 and 3;
 * :class:`Variational`: the posterior q, algorithms 1 and 2.
+
+Under a proper normalizer EM is bent towards where it goes, see ``quasi_newton``.
 """
 
 from __future__ import annotations
@@ -17,27 +19,24 @@ import numpy as np
 
 from permix.angle.components import EMPTY, AngleComponents, AnglePrior, cap_of, is_expensive
 from permix.angle.data import AngleData
-from permix.angle.maximum import maximize
 from permix.angle.parameters import AngleParameters
+from permix.angle.quasi_newton import Summed, rise
 from permix.data.labels import Array
 from permix.distributions.angle.bessel_jit import bessel_ratio
 from permix.distributions.angle.concentration import INTERPRETED, ConcentrationPosterior, newton_concentration
 from permix.distributions.angle.gamma_jit import gamma_divergence, gamma_expectations
-from permix.distributions.angle.normalizers import work_space
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import seed_sequence
 from permix.runtime.threads import at_most
 
-# Inner steps of an exact M-step: EM needs progress, not the maximum; the next pass goes on from there.
-EXACT_STEPS = 25
+# Inner steps of an exact M-step: EM needs progress, not the maximum; the next pass goes on from there. A
+# likelihood that has no maximum (all rankings alike) is followed until an agent has so little left to gain.
+EXACT_STEPS, ENOUGH = 25, 1e-10
 # Entries (rows x items) of the part on which starts are tried, where there are many more.
 TRIAL_ENTRIES = 200_000
 # Entries of the dense table from which seeds are chosen.
 SEED_ENTRIES = 2_000_000
-# Where exact sums are expensive, starts are tried with balanced ones, and until a pass gains less than this
-# per agent; the best one goes on exactly.
-COARSE_TOL = 1e-5
 # How close to its seed a start puts half of the rankings: the mean cosine.
 START_COSINE = 0.7
 
@@ -82,36 +81,35 @@ class Likelihood:
     def __init__(self, components: AngleComponents, guarded: Array | None = None) -> None:
         self.components = components
         self.guarded = np.zeros(components.n_components, dtype=bool) if guarded is None else guarded
-        self.tilts, self.offsets = components.tilts, components.offsets
+        self.tilts = components.tilts
+
+    @property
+    def offsets(self) -> Array:
+        return self.components.offsets
 
     def objective(self, total: float) -> float:
         return total
 
     def following(self, sums: Array, masses: Array, data: AngleData) -> Likelihood:
         """Return the maximum of the likelihood given the sums of one pass: the M-step."""
+        found, weights = self.components, masses / masses.sum()
+        if found.normalizer != "vmf":
+            known = Summed(sums.T, masses, data.scores)
+            return Likelihood(rise(replace(found, weights=weights), known, EXACT_STEPS, ENOUGH)[0])
         k, t = self.tilts.shape
-        found = self.components
         directions, kappas = found.directions.copy(), found.concentrations.copy()
         guarded = np.zeros(k, dtype=bool)
-        tables = work_space(found.normalizer, t)
         for g in np.flatnonzero(masses >= EMPTY):
             mean = sums[:, g] / masses[g]
-            if found.normalizer != "vmf":
-                tilts, _, _ = maximize(mean, data.scores, self.tilts[g], tables, EXACT_STEPS)
-                tilts = tilts - tilts.mean()
-                kappas[g] = np.linalg.norm(tilts)
-                if kappas[g] > 0.0:
-                    directions[g] = tilts / kappas[g]
-                continue
             r = float(np.linalg.norm(mean))
             if r == 0.0:
                 kappas[g] = 0.0
                 continue
             directions[g] = mean / r
-            cap = cap_of(directions[g], data.scores)
-            kappas[g] = min(newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12)), cap)
-            guarded[g] = kappas[g] == cap
-        parts = (masses / masses.sum(), directions, kappas)
+            kappas[g] = newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12))
+            cap = cap_of(directions[g], data.scores, kappas[g])
+            kappas[g], guarded[g] = min(kappas[g], cap), kappas[g] >= cap
+        parts = (weights, directions, kappas)
         return Likelihood(AngleComponents(found.items, *parts, found.normalizer), guarded)
 
 
@@ -182,7 +180,7 @@ def updated(
             from permix.angle.published import published_gamma
 
             shapes[g], rates[g] = published_gamma(order, sums[:, g], masses[g], lengths[g], prior)
-        cap = cap_of(directions[g], scores)
+        cap = cap_of(directions[g], scores, shapes[g] / rates[g])
         if shapes[g] / rates[g] > cap:
             rates[g], guarded[g] = shapes[g] / cap, True
     return VariationalPosterior(shapes, rates, lengths, directions, prior.pseudo_count + masses, guarded)
@@ -195,7 +193,10 @@ def climb(
 
     ``follow`` sees every objective and says whether to go on.
     """
-    history: list[float] = []
+    if isinstance(point, Likelihood) and point.components.normalizer != "vmf":
+        components, history, converged = rise(point.components, data, max_iter, tol, follow)
+        return Run(Likelihood(components), history[-1], history, converged)
+    history = []
     while True:
         total, sums, masses = data.weighed(point.tilts, point.offsets)
         history.append(point.objective(total))
@@ -230,12 +231,11 @@ def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run
     point: Any
     if settings.inference == "em":
         point = first_point(np.zeros((1, data.n_items)), data, settings, prior)
-        value = -np.inf
-        for _ in range(settings.max_iter):  # once is enough under "vmf"; exact steps go on until they settle
+        if point.components.normalizer == "vmf":
             point = point.following(sums, n, data)
-            before, value = value, data.total_log_density(point.tilts, point.offsets)
-            if abs(value - before) <= 1e-12 * abs(value):
-                break
+        else:
+            known = Summed(sums.T, n, data.scores)
+            point = Likelihood(rise(point.components, known, settings.max_iter, 1e-3 * ENOUGH)[0])
     else:
         point = Variational(updated(None, prior, sums, n, data.scores), prior)
     objective = point.objective(data.total_log_density(point.tilts, point.offsets))
@@ -282,8 +282,8 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
     seeds = seed_sequence(settings.random_state).spawn((settings.n_init if k > 1 else 1) + 1)
     rng = np.random.default_rng(seeds[-1])
     trial, quick = data, settings
-    if is_expensive(settings.normalizer_for(data.n_items), data.n_items):
-        quick = settings.replaced(normalizer="balanced", tol=max(settings.tol, COARSE_TOL))
+    if data.is_full and is_expensive(settings.normalizer_for(data.n_items), data.n_items):
+        quick = settings.replaced(normalizer="balanced")  # where exact sums are expensive, the best has them
     if settings.n_init > 1 and len(data.rankings) * data.n_items > 2 * TRIAL_ENTRIES:
         trial = data.some(max(20 * k, TRIAL_ENTRIES // data.n_items), rng)
     scale = data.n_agents / trial.n_agents
@@ -295,7 +295,7 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
             display.update(f"objective {objective:,.2f}", len(reached))
             return not interrupts.stopped
 
-        display.begin("trying starts", settings.n_init)
+        display.begin("trying starts", len(seeds) - 1)
         for seed in seeds[:-1]:
             tilts = np.zeros((1, data.n_items))
             if k > 1:  # one component needs no seed: from all rankings alike there is one way up
@@ -307,10 +307,10 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
             if interrupts.stopped:
                 break
         assert best is not None
-        if (trial is not data or quick is not settings) and not interrupts.stopped:
+        if trial is not data or quick is not settings:
             display.begin(f"fitting all {data.n_agents:,} agents")
             point = first_point(best.point.tilts, data, settings, prior)
-            if quick is not settings:
+            if settings.inference == "em":
                 point = Likelihood(replace(point.components, weights=best.point.components.weights))
-            best = climb(point, data, settings.max_iter, settings.tol, follow)
+            best = climb(point, data, settings.max_iter, settings.tol, follow)  # one pass if interrupted
     return Climbed(best, np.array(reached), interrupts.interrupted)

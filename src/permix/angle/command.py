@@ -16,7 +16,7 @@ COMMAND = ModelCommand(
     """,
     examples=(
         "permix fit angle election.soc -k 3 -o election.permix",
-        "permix fit angle votes.csv --select 1-5 --inference sir -o groups.permix --picture groups.png",
+        "permix fit angle votes.csv --select 1-5 --inference sir -o groups.permix",
     ),
     parameters=AngleParameters,
     source=VOTES,
@@ -27,7 +27,7 @@ COMMAND = ModelCommand(
         "pairwise": Answering(("top", "samples", "seed")),
     },
     draws=True,
-    select=True,
+    select=("held-out", "dic", "waic", "bic", "aic"),
     measures=True,
     options={
         "criteria": Option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from math import lgamma
 from typing import Literal, get_args
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array, Label
 from permix.distributions.angle.angle import Angle
+from permix.distributions.angle.bessel_jit import sphere_moments
 from permix.distributions.angle.concentration import INTERPRETED, concentration_cap
 from permix.distributions.angle.normalizers import log_sum
 from permix.distributions.angle.scores import standard_scores
@@ -40,7 +42,7 @@ class AngleComponents:
         concentrations = np.array(self.concentrations, float)
         k, t = len(weights), len(self.items)
         if weights.ndim != 1 or k == 0 or directions.shape != (k, t) or concentrations.shape != (k,):
-            raise DataError("weights, directions and concentrations must have one row for each component")
+            raise DataError("weights, directions and concentrations must have one row for each group")
         if not (weights.min() >= 0.0 and abs(weights.sum() - 1.0) < 1e-6):
             raise DataError("weights must be 0 or more and sum to one")
         if not (concentrations.min() >= 0.0 and concentrations.max() < np.inf):
@@ -144,7 +146,14 @@ def largest_concentration(n_items: int) -> float:
     return concentration_cap(n_items, 1.0, INTERPRETED)
 
 
-def cap_of(direction: Array, scores: Array) -> float:
-    """Return the concentration above which the approximate normalizer gives probabilities above one."""
-    # The largest θ'y is that of the ranking by θ itself.
-    return concentration_cap(len(scores), float(np.sort(direction) @ scores))
+def cap_of(direction: Array, scores: Array, kappa: float = np.inf) -> float:
+    """Return the concentration above which the approximate normalizer gives probabilities above one.
+
+    Where ``kappa`` is certainly below it, infinity stands for it: one moment tells, and the cap takes dozens.
+    """
+    t, reach = len(scores), float(np.sort(direction) @ scores)  # the largest θ'y: of the ranking by θ itself
+    if kappa < np.inf:
+        moment, ratio, _ = sphere_moments(0.5 * (t - 3.0), kappa)
+        if ratio <= reach and kappa * reach - lgamma(t + 1.0) <= moment:
+            return np.inf
+    return concentration_cap(t, reach)

@@ -12,6 +12,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.distributions.angle.normalizers import log_sums_and_gradients
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from permix.estimators.preference_input import _over_items
@@ -25,6 +26,8 @@ THREADED_ITEMS = 13
 # What one E-step finds: Σ ln density, Σ p y (items, K) and Σ p (K,); and what else it fills where given.
 Weighed = tuple[float, Array, Array]
 Wanted = Array | None
+# Where a climb stands: Σ ln density, its gradient in the tilts (K, items), and Σ p (K,).
+Uphill = tuple[float, Array, Array]
 
 
 @dataclass(eq=False)
@@ -76,6 +79,12 @@ class AngleData:
 
         return self.added_up(weigh, k)
 
+    def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> Uphill:
+        """Return the log-likelihood and its gradient in the tilts (K, items), by a proper normalizer."""
+        log_sums, expected = log_sums_and_gradients(normalizer, tilts, self.scores)
+        total, sums, masses = self.weighed(tilts, log_weights - log_sums)
+        return total, sums.T - masses[:, None] * expected, masses
+
     def added_up(self, task: Callable[[tuple[int, int], Array, Array], float], k: int) -> Weighed:
         """Return the sums of all parts, each of which returns a number and adds to sums and masses."""
 
@@ -112,53 +121,67 @@ class AngleData:
 
 
 class TopLists(AngleData):
-    """Full rankings and top lists of few items: one E-step is exact, by a table over subsets for each."""
+    """Full rankings and top lists of few items: one E-step is exact, by tables over subsets of the items."""
 
     def weighed(
         self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
     ) -> Weighed:
         """One E-step, which finds Σ p E[y | list] in place of Σ p y."""
-        from permix.distributions.angle.lists_jit import add_lists, weigh_lists
+        total, sums, masses = self._passed(tilts, offsets, False, probabilities, densities)
+        return total, sums.T, masses
 
-        k, t, n = len(offsets), self.n_items, len(self.rankings)
-        listed, lengths = self._arrays
-        rest = np.empty((k, 1 << t))
-        subsets, joint = np.empty((k, n), np.int64), np.empty((k, n))
+    def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> Uphill:
+        """The same pass has the sum over all rankings and its gradient: that of the empty list."""
+        assert normalizer == "exact"
+        return self._passed(tilts, log_weights, True)
 
-        def weigh(g: int) -> Any:
-            known = (listed, lengths, np.ascontiguousarray(tilts[g]), self.scores)
-            return weigh_lists(*known, rest[g], subsets[g], joint[g])
+    def _passed(
+        self, tilts: Array, offsets: Array, normalized: bool, shares: Wanted = None, densities: Wanted = None
+    ) -> Uphill:
+        """Return Σ ln density, Σ p E[y | list] (K, items), less Σ p E[y] if ``normalized``, and Σ p (K,)."""
+        from permix.distributions.angle.lists_jit import LANES, add_lists, weigh_lists
 
-        tables = self._of_all(weigh, k)
-        joint += offsets[:, None]
+        k, t, tilts = len(tilts), self.n_items, np.ascontiguousarray(tilts)
+        joint, log_totals, sums = np.empty((k, len(self.rankings))), np.empty(k), np.empty((k, t))
+        firsts = list(range(0, k, LANES))
+        tables = {first: (np.empty((t, t, LANES)), np.empty((1 << t, LANES))) for first in firsts}
+
+        def weigh(first: int) -> None:
+            weigh_lists(first, *self._lists, tilts, self.scores, *tables[first], joint, log_totals)
+
+        self._of_all(weigh, firsts)
+        joint += (offsets - log_totals if normalized else offsets)[:, None]
         largest = joint.max(axis=0)
-        shares = np.exp(joint - largest)
-        totals = shares.sum(axis=0)
-        shares /= totals
-        values = largest + np.log(totals)
-        if probabilities is not None:
-            probabilities[:] = shares.T
+        joint -= largest
+        np.exp(joint, out=joint)
+        weights = joint.sum(axis=0)
+        joint /= weights
+        values = largest + np.log(weights)
+        if shares is not None:
+            shares[:] = joint.T
         if densities is not None:
             densities[:] = values
-        shares *= self.counts
+        joint *= self.counts
+        masses = joint.sum(axis=1)
+        less = masses if normalized else np.zeros(k)
 
-        def add(g: int) -> Array:
-            sums, scratch = np.zeros(t), (rest[g], subsets[g], np.empty(1 << t))
-            add_lists(listed, lengths, shares[g], self.scores, *tables[g], *scratch, sums)
-            return sums
+        def add(first: int) -> None:
+            known = (*self._lists, joint, less, tilts, self.scores, *tables[first])
+            add_lists(first, *known, np.empty((1 << t, LANES)), sums)
 
-        return float(self.counts @ values), np.stack(self._of_all(add, k), axis=1), shares.sum(axis=1)
+        self._of_all(add, firsts)
+        return float(self.counts @ values), sums, masses
 
     @cached_property
-    def _arrays(self) -> tuple[Array, Array]:
-        """Items and lengths of the lists, writable: compiled code is specialized for that."""
-        listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
-        return listed, np.array(self.rankings.lengths, dtype=np.int64)
+    def _lists(self) -> tuple[Array, Array, Array]:
+        """Items and lengths of the lists, writable as compiled code is specialized for, and their sets."""
+        from permix.distributions.angle.lists_jit import item_sets
 
-    def _of_all(self, task: Any, k: int) -> list[Any]:
-        if k == 1 or self.n_items < THREADED_ITEMS:
-            return [task(g) for g in range(k)]
-        return run_in_threads(task, list(range(k)), self.n_jobs)
+        listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
+        return listed, np.array(self.rankings.lengths, dtype=np.int64), item_sets(listed)
+
+    def _of_all(self, task: Any, parts: list[Any]) -> None:
+        run_in_threads(task, parts, self.n_jobs if self.n_items >= THREADED_ITEMS else 1)
 
     def total_log_density(self, tilts: Array, offsets: Array) -> float:
         return self.weighed(tilts, offsets)[0]

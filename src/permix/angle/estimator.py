@@ -9,7 +9,7 @@ import numpy as np
 from permix.angle import completions as angle_completions
 from permix.angle import results as angle_results
 from permix.angle.data import as_rankings
-from permix.angle.fit import AngleFit, fit_angle
+from permix.angle.fit import AngleFit, fit_as_asked
 from permix.angle.parameters import AngleParameters
 from permix.angle.predictive import Method
 from permix.angle.rows import row_log_probabilities, row_probabilities
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters):
     """Groups of people, each with scores of the items and a concentration around them (Xu, Alvo & Yu 2018).
 
-    P(ranking) ∝ exp(κ θ'y): y is the standardized rank vector, θ a unit vector of consensus scores (small =
-    preferred), κ the concentration. Unlike a central ranking, θ says how far apart items are.
+    P(ranking) ∝ exp(κ θ'y): y is the standardized rank vector, θ, the center, a unit vector of scores
+    (small = preferred), κ the concentration. Unlike a central ranking, θ says how far apart items are.
 
     Attributes
     ----------
     weights_ : ndarray (n_components,)
         Share of each group, the largest first.
     directions_ : ndarray (n_components, items)
-        Consensus scores θ: unit vectors with sum zero; the item with the smallest entry is preferred.
+        Scores θ of the centers: unit vectors with sum zero; the item with the smallest entry is preferred.
     concentrations_ : ndarray (n_components,)
         κ: 0 = all rankings alike. Posterior means, or maximum likelihood. Predictions at point estimates take
         the posterior mean of κθ, which is shorter, the less sure the direction is.
@@ -89,7 +89,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
     """
 
     _read = staticmethod(as_rankings)
-    _fit_to = staticmethod(fit_angle)
+    _fit_to = staticmethod(fit_as_asked)
     _warn_of = staticmethod(angle_results.warn_of)
     _n_samples = 400
 
@@ -202,7 +202,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
         return angle_completions.sample_completions(components, self._new_data(X), size, random_state)
 
     def consensus(self, interval: float = 0.9) -> pd.DataFrame:
-        """Return the consensus score of every item in every group, with posterior intervals.
+        """Return the score of every item in the center of every group, with posterior intervals.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
         return angle_results.consensus_table(self._fitted(), interval)
 
     def summary(self) -> pd.DataFrame:
-        """Return weight, agents, concentration with its 90 % interval, and consensus ranking by group."""
+        """Return weight, agents, concentration with its 90 % interval, and the center of each group."""
         return angle_results.component_table(self._fitted())
 
     def diagnostics(self) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from permix.angle.data import AngleData, TopLists, are_top_lists
 from permix.angle.direct import Evidence, resample
 from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.gibbs.stochastic_em import stochastic_em
-from permix.angle.parameters import AngleParameters
+from permix.angle.parameters import MOST_EXACT_ITEMS, AngleParameters
 from permix.angle.predictive import MOST_NUMBERS, AnglePosteriorDraws, DirectionPosterior, Predictive
 from permix.angle.rows import joint_log_probabilities, normalized, row_probabilities, shared_by_equal_rows
 from permix.data.labels import Array
@@ -69,7 +69,7 @@ class AngleFit:
     objective: float | None = None
     # Log-likelihood or evidence bound after every pass of the best run, and what each start reached.
     history: Array = field(default_factory=lambda: np.empty(0))
-    restart_objectives: Array = field(default_factory=lambda: np.empty(0))
+    start_objectives: Array = field(default_factory=lambda: np.empty(0))
     variational: VariationalPosterior | None = None
     # Of one component by quadrature: N, β, m and the prior, which say all.
     evidence: Evidence | None = None
@@ -125,6 +125,17 @@ class AngleFit:
         return [Estimate(float(error) - shift, error.standard_error) for error, shift in found]
 
 
+def way_of(rankings: Rankings, settings: AngleParameters) -> str:
+    """Say how a fit to these rankings goes; see :meth:`AngleParameters.way_for`."""
+    return settings.way_for(rankings.n_items, rankings.is_full, are_top_lists(rankings))
+
+
+def fit_as_asked(rankings: Rankings, settings: AngleParameters) -> AngleFit:
+    """Fit; parameters that a fit to these rankings does not use are refused."""
+    settings.refuse_unused(way_of(rankings, settings))
+    return fit_angle(rankings, settings)
+
+
 def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
     """Fit a mixture of angle-based models to rankings as ``as_rankings`` returns them."""
     data = AngleData(rankings, settings.n_jobs)
@@ -133,7 +144,7 @@ def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
         raise DataError(asked, f" is more than the {data.n_agents} agents; ask for fewer")
     settings.normalizer_for(data.n_items)  # refuses before any work
     AnglePrior.of(settings, data.items)  # the same
-    way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))
+    way = way_of(rankings, settings)
     if settings.store is not None and way != "chains":
         raise DataError("store keeps chains while they run, and this fit has none; leave store out")
     ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
@@ -145,13 +156,17 @@ def _fitted(
 ) -> AngleFit:
     """Return a fit with what all ways to it have in common."""
     found.setdefault("agreed", np.zeros(components.n_components, dtype=np.int64))
-    counts, log_likelihood = np.array(data.rankings.counts), _log_likelihood(components, data)
-    return AngleFit(settings, components, counts=counts, log_likelihood=log_likelihood, **found)
+    found.setdefault("counts", np.array(data.rankings.counts))
+    return AngleFit(settings, components, log_likelihood=_log_likelihood(components, data), **found)
 
 
 def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
-    if not data.is_full:
-        data = TopLists(data.rankings, data.n_jobs)
+    given = data.rankings
+    which = given.equal_rows() if data.n_items <= MOST_EXACT_ITEMS else np.arange(len(given))
+    first = np.unique(which, return_index=True)[1]
+    counts = np.bincount(which, given.counts).astype(np.int64)
+    once = given[first]._replaced(counts=counts, agents=None) if len(first) < len(given) else given
+    data = (AngleData if data.is_full else TopLists)(once, data.n_jobs)
     climbed = best_of_restarts(data, settings)
     run, point = climbed.run, climbed.run.point
     q = point.posterior if settings.inference == "vi" else None
@@ -165,6 +180,7 @@ def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
     probabilities = np.ones((len(data.rankings), settings.n_components))
     if settings.n_components > 1:
         data.weighed(point.tilts[order], point.offsets[order], probabilities=probabilities)
+    probabilities = probabilities[which]
     components = components.taken(order)
     found: dict[str, Any] = {"agreed": _agreed(components, data)} if q is None else {}
     if q is not None:
@@ -175,8 +191,9 @@ def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
         components,
         **found,
         probabilities=probabilities,
+        counts=np.array(given.counts),
         history=np.array(run.history),
-        restart_objectives=climbed.reached,
+        start_objectives=climbed.reached,
         guarded=point.guarded[order],
         converged=run.converged,
         interrupted=climbed.interrupted,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from permix.errors import Argument, DataError
+from permix.errors import Argument, DataError, about_parameters
 from permix.estimators.checks import Check, Choice, Real, Whole
 from permix.estimators.parameters import N_COMPONENTS, ChainParameters, RunParameters, declare
 
@@ -120,7 +120,7 @@ class AngleParameters(ChainParameters):
         10, Whole(1), "Climbs from this many different starts; the best one is kept.", flag="--starts"
     )
     max_iter: int = declare(500, Whole(1), "The most passes of one climb over the data.")
-    tol: float = declare(1e-7, Real(least=0.0), "A climb ends when a pass gains less than this per agent.")
+    tol: float = declare(1e-7, Real(least=0.0), "A climb ends when passes gain less than this per agent.")
     n_candidates: int = declare(
         10_000,
         Whole(2, 10**8),
@@ -165,13 +165,14 @@ class AngleParameters(ChainParameters):
             return "climb"
         return "chains" if self.n_components > 1 or self.normalizer_for(n_items) != "vmf" else "draws"
 
-    def refuse_unused(self, way: str) -> None:
-        """Refuse chosen numbers of draws where a fit goes another way and takes none."""
+    def refuse_unused(self, *ways: str) -> None:
+        """Refuse chosen numbers of draws where fits go other ways and take none."""
         goes = {"climb": "climbs and draws nothing", "chains": "runs chains", "draws": "draws independently"}
-        for name, ways in SERVES.items():
-            if way not in ways and not self.is_default(name):
-                why = f" {goes.get(way, 'runs sweeps')} on these data; leave out "
-                raise DataError(Argument("inference", self.inference), why, Argument(name))
+        for name, users in SERVES.items():
+            if not self.is_default(name) and not set(ways) & set(users):
+                why = f" {goes.get(ways[0], 'runs sweeps')} on these data; leave out "
+                with about_parameters():
+                    raise DataError(Argument("inference", self.inference), why, Argument(name))
 
     def rate_for(self, n_items: int) -> float:
         """Return the rate of the prior of κ for so many items; concentrations grow with their number."""
@@ -227,4 +228,5 @@ class AngleClassifierParameters(RunParameters):
     def of_class(self, random_state: Any) -> AngleParameters:
         """Return the parameters of the model of one class."""
         values = {name: value for name, value in self.as_dict().items() if name in AngleParameters.declared}
-        return AngleParameters(**{**values, "random_state": random_state})
+        # The classifier itself shows progress.
+        return AngleParameters(**{**values, "random_state": random_state, "progress": False})

@@ -36,7 +36,7 @@ class Scores(NamedTuple):
 
 
 def groups(fit: AngleFit, *, max_items: int = MAX_ITEMS, ax: Axes | None = None) -> Axes:
-    """Draw the consensus score of every item, with its 90 % interval, a color for each group.
+    """Draw the score of every item in each center, with its 90 % interval, a color for each group.
 
     Items go from top to bottom as the largest group ranks them. Left is preferred; how far apart two items
     are says how sure people of the group are about their order. Fits by EM have no intervals.
@@ -109,7 +109,7 @@ def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
     draw_scores(right, items, drawn, shown)
     title = groups_title(len(drawn), n_groups, len(shown), len(items), top="")
     sure = "" if fit.posterior is None else " with 90 % intervals"
-    figure.suptitle(f"{title}: consensus scores{sure}", fontsize="medium")
+    figure.suptitle(f"{title}: scores of the centers{sure}", fontsize="medium")
     return figure
 
 
@@ -140,7 +140,7 @@ def history(fit: AngleFit, *, ax: Axes | None = None) -> Axes:
         raise DataError("draws from the posterior do not climb; diagnostics() says whether chains agree")
     values = np.asarray(fit.history)
     what = {"elbo": "evidence lower bound"}.get(objective_name(fit), "log-likelihood")
-    reached = np.asarray(fit.restart_objectives)
+    reached = np.asarray(fit.start_objectives)
     axes = draw_history(values, np.zeros(len(values)), reached, of=what, step="pass", ax=ax)
     axes.set_title(how_it_ended(fit.converged, fit.interrupted, len(values), "pass", "passes"))
     return axes

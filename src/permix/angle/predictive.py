@@ -117,8 +117,8 @@ class Predictive(NamedTuple):
             raise DataError("EM has no posterior to integrate over; ", plug_in, " is what there is")
         if method == "second-order" and self.closed is None:
             vi, quadrature = Argument("inference", "vi"), Argument("inference", "quadrature")
-            expands = " expands the posterior of one concentration per component, which "
-            have = " with one component and full rankings, have"
+            expands = " expands the posterior of one concentration per group, which "
+            have = " with one group and full rankings, have"
             raise DataError(Argument("method", method), expands, vi, ", and ", quadrature, have)
         values, errors = np.empty(len(rankings)), np.zeros(len(rankings))
         full = rankings.lengths == rankings.n_items

@@ -32,7 +32,7 @@ WARNED_ITEMS = 300
 
 
 def consensus_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
-    """Return the consensus score of every item in every component, with intervals.
+    """Return the score of every item in the center of every component, with intervals.
 
     Columns: group (from 0), item, rank (1 = most preferred), score (θ, small = preferred), and ``low``
     and ``high``, between which the score lies with posterior probability ``interval``; ``rank_low`` and
@@ -65,7 +65,7 @@ def consensus_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
 
 
 def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
-    """Return weight, agents, concentration with interval, and consensus ranking by component."""
+    """Return weight, agents, concentration with interval, and the center's ranking by component."""
     import pandas as pd
 
     components, posterior = fit.components, fit.posterior
@@ -77,7 +77,7 @@ def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
         drawn = posterior.concentrations.reshape(-1, components.n_components)
         columns["low"], columns["high"] = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
     items = [str(item) for item in components.items]
-    columns["consensus"] = [" ≻ ".join(items[i] for i in order) for order in components.orders]
+    columns["center"] = [" ≻ ".join(items[i] for i in order) for order in components.orders]
     return pd.DataFrame(columns, index=pd.RangeIndex(components.n_components, name="group"))
 
 
@@ -164,7 +164,7 @@ def diagnostics_table(fit: AngleFit) -> pd.DataFrame:
 
     if fit.draws is not None:
         return summary(scalar_draws(fit.draws))
-    return starts_table(objective_name(fit), fit.restart_objectives)
+    return starts_table(objective_name(fit), fit.start_objectives)
 
 
 def objective_name(fit: AngleFit) -> str:

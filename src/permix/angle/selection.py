@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permix.angle.data import as_rankings
-from permix.angle.fit import AngleFit, fit_angle
+from permix.angle.fit import AngleFit, fit_angle, way_of
 from permix.angle.parameters import AngleParameters
 from permix.angle.results import NOTABLE_ERROR, criteria, n_parameters, refuse_expensive_rows
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError, Message, about_parameters
 from permix.estimators.selectable import Selectable
 
 if TYPE_CHECKING:
@@ -44,9 +44,13 @@ class AngleSelection(Selectable):
             em, sir = Argument("inference", "em"), Argument("inference", "sir")
             asked, bic = Argument("criterion", criterion), Argument("criterion", "bic")
             lacking = (asked, " averages over a posterior, which ", em, " does not have")
-            raise DataError(*lacking, "; use ", bic, " or aic, or ", sir)
+            with about_parameters():
+                raise DataError(*lacking, "; use ", bic, " or aic, or ", sir)
         held_out = Argument("criterion", "held-out")
         refuse_expensive_rows(table, "a criterion needs all. Use ", held_out, ", which can do with some rows")
+
+    def check_settings(self, table: Rankings, settings: Sequence[AngleParameters]) -> None:
+        settings[0].refuse_unused(*(way_of(table, asked) for asked in settings))
 
     def criterion(self, criterion: str, fit: AngleFit, table: Rankings) -> tuple[float, float]:
         if criterion in ("aic", "bic"):
@@ -92,7 +96,7 @@ class AngleSelection(Selectable):
         off = table[far & (table["normalizer"] == "vmf")]
         if off.empty:
             return None
-        numbers = ", ".join(map(str, off["n_components"]))
+        numbers = ", ".join(map(str, off["n_groups"]))
         known = off["normalizer_error"].abs().max()
         how_far = "" if np.isnan(known) else f" by up to {known:.2f} nats"
         return Message(

@@ -43,14 +43,14 @@ def report(fit: AngleFit) -> dict[str, Any]:
         **fit_tables.items_report(components.items, fit.counts),
         "interval": None if fit.posterior is None else INTERVAL,
         "groups": _group_reports(fit),
-        **fit_tables.climb_report(fit, fit.restart_objectives),
+        **fit_tables.climb_report(fit, fit.start_objectives),
         "elbo": fit.objective if settings.inference == "vi" else None,
         "log_evidence": fit.objective if settings.inference == "quadrature" else None,
         "parameters": parameters,
         "aic": 2.0 * parameters - 2.0 * total,
         "bic": float(np.log(fit.counts.sum())) * parameters - 2.0 * total,
         "passes": len(fit.history),
-        "restart_objectives": fit.restart_objectives.tolist(),
+        "start_objectives": fit.start_objectives.tolist(),
     }
     if fit.draws is not None:
         if fit.draws.seeds:
@@ -78,7 +78,7 @@ def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
         report["normalizer_error"] = None if errors is None else float(errors[k])
         error = None if errors is None else errors[k].standard_error
         report["normalizer_error_standard_error"] = error
-        report["consensus"] = [str(item) for item in part["item"]]
+        report["center"] = [str(item) for item in part["item"]]
         report["score"] = _by_item(part, "score")
         report |= {f"score_{end}": _by_item(part, end) for end in ends}
         report |= {f"rank_{end}": _by_item(part, f"rank_{end}") for end in ends}
@@ -87,13 +87,14 @@ def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
 
 
 def _by_item(part: pd.DataFrame, column: str) -> dict[str, float]:
-    """Return a column of the consensus table by name of the item; ranks are whole numbers."""
+    """Return a column of the table of scores by name of the item; ranks are whole numbers."""
     values = part[column].round().astype(int) if column.startswith("rank") else part[column]
     return dict(zip(map(str, part["item"]), values.tolist(), strict=True))
 
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
+    fit_tables.print_if_not_converged(report)
     parts = report["groups"]
     sure = report["interval"] is not None
     methods = IN_CHAINS if "diagnostics" in report else METHODS
@@ -108,7 +109,7 @@ def show(report: dict[str, Any], title: str) -> None:
         rows = [[*row, _error(part)] for row, part in zip(rows, parts, strict=True)]
     what = f"angle-based mixture of {count_of(len(parts), 'group')} by {methods[report['inference']]}"
     print_table(f"{fit_tables.data_title(report, title)}, {what}", headings, rows)
-    fit_tables.print_orders("Consensus, best first", "consensus", [part["consensus"] for part in parts])
+    fit_tables.print_orders("Centers, best first", "center", [part["center"] for part in parts])
     _print_scores(report)
     fit_tables.print_remarks(report["remarks"])
     print(
@@ -140,7 +141,7 @@ def _normalizer(report: dict[str, Any]) -> str:
 def _print_scores(report: dict[str, Any]) -> None:
     """Write the items by their score in the largest group, as many items and groups as fit."""
     parts = report["groups"]
-    items = parts[0]["consensus"]
+    items = parts[0]["center"]
     n_items = min(len(items), MAX_ITEMS)
     longest = max(len(name) for name in items[:n_items])
     n_parts = max(1, min(len(parts), (terminal_width() - longest - 2) // SCORE_WIDTH))
@@ -149,7 +150,7 @@ def _print_scores(report: dict[str, Any]) -> None:
     some += [f"the first {n_parts} of {len(parts)} groups"] if n_parts < len(parts) else []
     sure = "" if report["interval"] is None else ", with 90 % intervals"
     print_table(
-        f"Consensus scores, small = preferred{sure}{''.join(f'; {text}' for text in some)}"
+        f"Scores of the centers, small = preferred{sure}{''.join(f'; {text}' for text in some)}"
         f"{'; --json shows all' if some else ''}",
         ["item", *(f"group {k + 1}" for k in range(n_parts))],
         [[name, *(column[name] for column in cells)] for name in items[:n_items]],
@@ -175,7 +176,7 @@ def _print_fit_measures(report: dict[str, Any]) -> None:
             f"DIC {rounded(report['dic'], 1)} ({report['dic_parameters']:.1f} effective parameters), "
             f"WAIC {rounded(report['waic'], 1)} ({report['waic_parameters']:.1f})"
         )
-    restarts = report["restart_objectives"]
+    restarts = report["start_objectives"]
     if len(report["groups"]) > 1:
         what = "evidence bound" if report["inference"] == "vi" else "log-likelihood"
         fit_tables.print_starts(report, len(restarts), what)

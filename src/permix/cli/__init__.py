@@ -65,7 +65,7 @@ def main() -> None:
         sys.exit(130)
     except PermixError as error:
         said = _in_options(error)
-        code = getattr(error, "exit_code", 1)
+        code = error.exit_code
     except BrokenPipeError:
         said = "standard output was closed before all was written"
         abandon_output()

@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from permix.cli.command import SHARED, ModelCommand, Option, add_command, add_fit_command, positional
+from permix.cli.command import (
+    SHARED,
+    ModelCommand,
+    Option,
+    add_command,
+    add_fit_command,
+    argument,
+    positional,
+)
 from permix.cli.votes import VOTE_OPTIONS, VOTES, read_options
 from permix.estimators.registry import MODELS, find_plug_ins, part
 
@@ -39,7 +47,7 @@ def build() -> typer.Typer:
     find_plug_ins()
     common: dict[str, Any] = {
         "no_args_is_help": True,
-        "rich_markup_mode": "markdown",
+        "rich_markup_mode": None,
         "pretty_exceptions_enable": False,
     }
     app = typer.Typer(
@@ -134,6 +142,14 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         """Make data with known truth, find its groups and its consensus, and draw the result."""
         part("permix.cli.demo:run_demo")(folder, seed or 0)
 
+    def warm_up(models: list[str] | None) -> None:
+        """Compile now, on all processors, what the first fit of each model would compile."""
+        known = sorted(command.name for command in commands)
+        unknown = [name for name in models or () if name not in known]
+        if unknown:
+            raise typer.BadParameter(f"there is no model {unknown[0]!r}; known are {', '.join(known)}")
+        part("permix.cli.warm_up:run_warm_up")(models or ())
+
     answers = dict.fromkeys(what for command in commands for what in command.answers)
     reading = dict(VOTE_OPTIONS)
     for name, option in (pair for command in commands for pair in command.source.options.items()):
@@ -175,3 +191,6 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
     folder = positional("folder", "Folder for data, fit and picture.", default=Path("permix-demo"))
     seed = Option(int, "Seed of data and fit [default: 0].", least=0)
     add_command(app, demo, [folder], {"seed": seed}, "permix demo")
+    named = typer.Argument(metavar="MODEL", help="Models as in `permix fit` [default: all].")
+    models = argument("models", Annotated[list[str] | None, named], None)
+    add_command(app, warm_up, [models], {}, "permix warm-up", "permix warm-up dp-mallows")

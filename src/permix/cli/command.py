@@ -6,7 +6,6 @@ and help, and what ``summary``, ``predict`` and ``sample`` do with a fit of that
 
 from __future__ import annotations
 
-import enum
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -63,6 +62,7 @@ class Variant(NamedTuple):
     needs: str  # the parameter that, once given, says that this model is meant
 
 
+IGNORE = Option(list[str], "Column of a CSV file to leave out; may be repeated.", metavar="COLUMN")
 AGENT_LABELS = "Also write each agent's group and how sure that is to this CSV file."
 
 
@@ -93,7 +93,7 @@ class ModelCommand:
     answers: Mapping[str, Answering] = field(default_factory=dict)
     draws: bool = False  # whether ``sample(fit, size, seed)`` draws new data, as an Answer or Rankings
     draws_lengths: bool = False  # whether it takes a length as well
-    select: bool = False  # whether the number of groups can be chosen by ``--select``
+    select: tuple[str, ...] = ()  # the criteria by which ``--select`` can choose the number of groups, if any
     measures: bool = False  # whether ``measures(fit, data, values)`` has further values of the report
 
     def function(self, name: str) -> Callable[..., Any]:
@@ -142,6 +142,7 @@ SHARED: Mapping[str, Option] = {
     "quiet": Option(bool, "No progress display.", ("--quiet", "-q")),
     "json": Option(bool, "Print JSON for machines instead of tables."),
 }
+CRITERION = "select: compare by agents held out (the default), or by a criterion on all."
 SELECTION: Mapping[str, Option] = {
     "select": Option(
         str,
@@ -158,11 +159,6 @@ SELECTION: Mapping[str, Option] = {
     "folds": Option(
         int, "select: hold everybody out once, in so many parts; default: one quarter of all.", least=2
     ),
-    "criterion": Option(
-        str,
-        "select: compare by agents held out (the default), or by a criterion on all of them.",
-        choices=("held-out", "dic", "waic", "bic", "aic"),
-    ),
 }
 
 
@@ -175,18 +171,24 @@ def add_command(
 ) -> None:
     """Add a command with the name and docstring of ``run``, which gets all values by name."""
     parameters = [*arguments, *(_of_option(name, option) for name, option in options.items())]
+    checks = {name: Choice(*option.choices) for name, option in options.items() if option.choices}
 
     def call(**values: Any) -> None:
-        words = {name: str(value) for name, value in values.items() if isinstance(value, enum.StrEnum)}
-        run(**(values | words))
+        for name in options.keys() & {"row_column", "agent_column", "count_column"}:
+            if values[name] in (values.get("ignore") or ()):
+                flag = (options[name].flags or (_flag(name),))[0]
+                raise typer.BadParameter(f"{flag} and --ignore both name the column {values[name]!r}")
+        words = {name: values[name] for name in checks if values[name] is not None}
+        run(**(values | {name: checks[name](name, checks[name].parse(word)) for name, word in words.items()}))
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     call.__doc__ = run.__doc__
-    call.__name__ = run.__name__.replace("-", "_")
-    label = "Examples" if len(examples) > 1 else "Example"
-    epilog = f"{label}: {', '.join(f'`{example}`' for example in examples)}" if examples else None
-    app.command(run.__name__, epilog=epilog)(call)
+    call.__name__ = run.__name__
+    # A backspace keeps the lines that follow as they are; a short help given is not cut in lists of commands.
+    epilog = "\n".join(("\b", "Examples:" if len(examples) > 1 else "Example:", *examples))
+    short = (run.__doc__ or "").partition("\n")[0]
+    app.command(run.__name__.replace("_", "-"), epilog=epilog if examples else None, short_help=short)(call)
 
 
 def add_fit_command(app: typer.Typer, command: ModelCommand) -> None:
@@ -198,11 +200,13 @@ def add_fit_command(app: typer.Typer, command: ModelCommand) -> None:
     ]
     options: dict[str, Option] = {**command.options, **command.fit_options}
     options |= SELECTION if command.select else {}
+    if len(command.select) > 1:
+        options["criterion"] = Option(str, CRITERION, choices=command.select)
     for name, about in command.declared.items():
         if about.flag_of(name) and name not in command.options:
             if command.variant is not None and name == command.variant.needs:
                 about = replace(about, default=None)  # left out, the other model is meant
-            must_be_given = command.select and name == "n_components"
+            must_be_given = bool(command.select) and name == "n_components"
             parameters.append(_of_parameter(name, about, with_default=not must_be_given))
     options |= command.source.options
     if command.labels:
@@ -240,7 +244,7 @@ def _of_option(name: str, option: Option) -> inspect.Parameter:
     details: dict[str, Any] = {"show_default": False, "min": option.least, "metavar": option.metavar}
     kind = option.type
     if option.choices:
-        kind, details["case_sensitive"] = _words(name, option.choices), False
+        details |= _words(option.choices)
     if option.type is bool and not any("/" in flag for flag in flags):
         return argument(name, Annotated[bool, typer.Option(*flags, help=option.help, **details)], False)
     return argument(name, Annotated[kind | None, typer.Option(*flags, help=option.help, **details)], None)
@@ -258,7 +262,7 @@ def _of_parameter(name: str, about: Declared, with_default: bool = True) -> insp
     if isinstance(check, Switch):
         kind, flags = bool, [f"{flag}/{flag.replace('--', '--no-', 1)}"]
     elif isinstance(check, Choice):
-        kind, details["case_sensitive"] = _words(name, [*check.words, *words]), False
+        details |= _words([*check.words, *words])
     elif isinstance(check, Seed) or (isinstance(check, Whole) and not words):
         kind = int
     elif isinstance(check, Real) and not words:
@@ -266,9 +270,9 @@ def _of_parameter(name: str, about: Declared, with_default: bool = True) -> insp
     return argument(name, Annotated[kind | None, typer.Option(*flags, **details)], None)
 
 
-def _words(name: str, words: Sequence[str]) -> Any:
-    """Return the type of an option that is one of several words."""
-    return enum.StrEnum(name, {word.upper().replace("-", "_"): word for word in words})
+def _words(words: Sequence[str]) -> dict[str, Any]:
+    """Return how an option is shown, and completed, that is one of several words; a Choice checks it."""
+    return {"metavar": f"<{'|'.join(words)}>", "autocompletion": lambda: list(words)}
 
 
 def _first_sentence(text: str) -> str:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from permix.sampling import Draws
 
 LOSSES = {"vi": "variation of information", "binder": "Binder loss"}
-# From this R-hat on, reports say that chains disagree before anything else.
-NOT_CONVERGED = 1.5
 
 
 def items_report(items: Any, counts: np.ndarray) -> dict[str, Any]:
@@ -53,9 +51,13 @@ def number_interval(posterior: dict[str, float]) -> list[int]:
 
 
 def print_if_not_converged(report: dict[str, Any]) -> None:
-    """Say, before anything else, that chains disagree."""
-    if any(row["r_hat"] > NOT_CONVERGED for row in report["diagnostics"].values()):
-        print("NOT CONVERGED: the chains disagree, so what follows may change with more draws.\n")
+    """Say, before anything else and in the words of the warning, that chains disagree."""
+    from permix.posterior.diagnostics import DISAGREE, verdict
+
+    rows = report.get("diagnostics", {}).items()
+    offending = {name: row["r_hat"] for name, row in rows if row["note"] == DISAGREE}
+    if offending:
+        print(f"NOT CONVERGED. {verdict(offending, report['chains']).as_options()}\n")
 
 
 def print_chains(report: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +131,13 @@ def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool,
         print("ratings: " + ", ".join(f"{rating} = {name}" for rating, name in scale.items()))
 
 
-def check_targets(targets: list[Path], sources: list[Path | None], force: bool) -> None:
-    """Refuse, before any work is done, to write over an input, one file over another, or what exists."""
+def check_targets(
+    targets: list[Path], sources: list[Path | None], force: bool, ours: Collection[Path] = ()
+) -> None:
+    """Refuse, before any work is done, to write over an input, one file over another, or what exists.
+
+    With ``force``, and where it is one of ``ours``, what exists may be replaced.
+    """
     from permix.files import check_target
 
     seen = {source.resolve(): "is also the input" for source in sources if source is not None}
@@ -140,7 +146,7 @@ def check_targets(targets: list[Path], sources: list[Path | None], force: bool) 
         if target.resolve() in seen:
             raise DataError(f"{target} {seen[target.resolve()]}; give another name")
         seen[target.resolve()] = "is given twice"
-        if target.exists() and not force:
+        if target.exists() and not force and target not in ours:
             raise DataError(f"{target} exists already; add --force to overwrite it")
 
 

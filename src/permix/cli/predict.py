@@ -16,7 +16,7 @@ from permix.cli.output import data_stream, print_json
 from permix.cli.run import speaking_options
 from permix.cli.votes import ReadOptions, read_options
 from permix.errors import DataError
-from permix.estimators.registry import Model, part
+from permix.estimators.registry import part
 
 
 class Question(NamedTuple):
@@ -61,14 +61,15 @@ def run_predict(
     **values: Any,
 ) -> None:
     """Say what a fitted model makes of new data."""
-    model, found, command = _loaded(fit)
-    who = model.named
+    first = file if file is not None and file.suffix == ".permix" else "MODEL.permix"
+    found, command = _loaded(fit, f"the model comes first, as in permix predict {first} {fit}")
+    who = f"a fit of {command.name}"
     if not command.answers:
-        raise DataError(f"{fit} is {who}, which predicts nothing")
+        raise DataError(f"{fit} holds {who}, which predicts nothing")
     what = what or next(iter(command.answers))
     if what not in command.answers:
         known = ", ".join(command.answers)
-        raise typer.BadParameter(f"--what {what}: {fit} is {who}, which answers {known}")
+        raise typer.BadParameter(f"--what {what}: {fit} holds {who}, which answers {known}")
     answering = command.answers[what]
     for name, value in values.items():
         if value in (None, []):
@@ -101,25 +102,24 @@ def run_predict(
             give_rankings(rankings, agents, output, json)
 
 
-def _loaded(file: Path) -> tuple[Model, Any, ModelCommand]:
-    """Return a file's model, fit and command; notice a file of votes where the model should be."""
+def _loaded(file: Path, way_out: str) -> tuple[Any, ModelCommand]:
+    """Return a file's fit and its command; notice a file of data where the model should be."""
     from permix.data.io.text_files import PREFLIB, TABLES, plain_suffix
     from permix.estimators.archive import read_model
 
-    if plain_suffix(file) in (*PREFLIB, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
-        raise DataError(
-            f"{file} holds data, not a fitted model; the model comes first, as in permix predict "
-            f"MODEL.permix {file.name}, and permix info describes data"
-        )
+    kinds = dict.fromkeys(PREFLIB, "a PrefLib file of votes") | dict.fromkeys(TABLES, "a table of data")
+    kind = kinds.get(plain_suffix(file))
+    if kind is not None and file.is_file() and not zipfile.is_zipfile(file):
+        raise DataError(f"{file} is {kind}, not a fitted model; {way_out}")
     model, fit = read_model(file)
     if not model.command:
         raise DataError(f"{file} is {model.named}, which only the library uses: permix.load(path)")
-    return model, fit, part(model.command)
+    return fit, part(model.command)
 
 
 def show_fit(file: Path, as_json: bool) -> None:
     """Print what a fitted model found."""
-    _, fit, command = _loaded(file)
+    fit, command = _loaded(file, f"permix info {file} describes votes, permix fit makes models of data")
     report = command.function("report")(fit)
     if as_json:
         print_json({"file": str(file), **report})
@@ -133,11 +133,11 @@ def run_sample(
     """Draw new rankings or rows from a fitted model."""
     if output is not None:
         check_targets([output], [fit], force)
-    model, found, command = _loaded(fit)
+    found, command = _loaded(fit, "permix fit makes one of data, and permix sample draws from that")
     if not command.draws:
-        raise DataError(f"{fit} is {model.named}, from which nothing can be drawn")
+        raise DataError(f"{fit} holds a fit of {command.name}, from which nothing can be drawn")
     if length is not None and not command.draws_lengths:
-        raise typer.BadParameter(f"--length says nothing to {model.named}")
+        raise typer.BadParameter(f"--length says nothing to a fit of {command.name}")
     with speaking_options({**command.flags, "lengths": "--length"}):
         drawn = command.function("sample")(found, size, seed, *([length] if command.draws_lengths else []))
     is_table = isinstance(drawn, Answer)

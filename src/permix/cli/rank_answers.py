@@ -25,9 +25,9 @@ Ask = Callable[[Any, int], tuple[np.ndarray, np.ndarray, np.ndarray]]
 def membership(
     agents: list[Any], probabilities: np.ndarray, counts: np.ndarray, *, wide: bool = False
 ) -> Answer:
-    """Say which group each agent is in, and how probable that is; all probabilities where there is room."""
+    """Say which group each agent is in, and how sure that is; all probabilities where there is room."""
     shown = probabilities.shape[1] if wide else 0
-    columns = ["agent", "group", "probability", *[f"p{j + 1}" for j in range(shown)]]
+    columns = ["agent", "group", "how_sure", *[f"p{j + 1}" for j in range(shown)]]
     rows: Iterable[list[Any]] = (
         [agent, int(row.argmax()) + 1, round(float(row.max()), 6), *np.round(row[:shown], 6).tolist()]
         for agent, row in zip(agents, probabilities, strict=True)

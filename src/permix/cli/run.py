@@ -16,17 +16,12 @@ from permix.cli.answers import write_csv
 from permix.cli.command import SELECTION, ModelCommand
 from permix.cli.inspect import check_names, check_targets, drop_chains
 from permix.cli.output import print_json, running_fit
-from permix.errors import DataError, Message, ParameterError, PermixError, PermixWarning
+from permix.cli.unfinished import Mark
+from permix.errors import DataError, Message, PermixError, PermixWarning, about_parameters
 from permix.estimators.registry import part
 from permix.files import check_target
 
 SELECTION_TABLES = "permix.selection.tables"
-
-
-class WrongOption(DataError):
-    """An option has a value that it cannot have."""
-
-    exit_code = 2
 
 
 class Targets(NamedTuple):
@@ -53,10 +48,9 @@ def speaking_options(flags: Mapping[str, str]) -> Iterator[None]:
             yield
     except PermixError as error:
         message = error.args[0] if error.args else ""
-        if not isinstance(message, Message):
-            raise
-        kind = WrongOption if isinstance(error, ParameterError) else DataError
-        raise kind(message.as_options(flags)) from error
+        if isinstance(message, Message):
+            error.args = (message.as_options(flags),)
+        raise
 
 
 def run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
@@ -67,7 +61,8 @@ def run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
 
 def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     quiet, as_json = values["quiet"], values["json"]
-    given = _parameters(command, values)
+    with about_parameters():
+        given = _parameters(command, values)
     parameters = command.chosen(given)
     if "random_state" in parameters.declared:
         given.setdefault("random_state", 0)
@@ -77,25 +72,28 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     if file.suffix == ".permix":
         raise DataError(f"{file} is a fitted model, not data; see permix summary {file}")
     unfinished = targets.chains is not None and (targets.chains / "manifest.json").is_file()
+    mark = Mark(targets.output, command.name, values)
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     wanted = [target for target in targets[:-1] if target is not None]
-    check_targets(wanted, [file], values["force"] or unfinished)
+    ours = [mark.path, *([targets.output] if mark.is_mine else [])]
+    check_targets([*wanted, mark.path], [file], values["force"] or unfinished, ours)
     if unfinished and not (as_json or quiet):
         print(f"found chains in {targets.chains}", file=sys.stderr)
     given["progress"] = False if quiet or as_json else None
     if targets.chains is not None:
         given["store"] = targets.chains
-    settings = parameters(**given) if candidates is None else None
+    settings = parameters(**given)  # refuses, whether or not the number of groups is given
     data = part(command.source.read)(file, values)
     selection = None
     with running_fit(targets.chains):
-        if candidates is None:
+        fit = None if unfinished or candidates is not None else mark.saved_fit()
+        if fit is None and candidates is None:
             options = {name: values[name] for name in command.fit_options if values[name] is not None}
             fit = command.function("fit_data")(data, settings, **options)
-        else:
+        elif candidates is not None:
             selection = _selected(command, data, given, values, candidates)
             fit = selection.fit
-    _finish(command, values, targets, data, fit, selection)
+    _finish(command, values, targets, data, fit, selection, mark)
 
 
 def _parameters(command: ModelCommand, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,8 +112,8 @@ def _candidates(command: ModelCommand, values: Mapping[str, Any]) -> list[int] |
     if not command.select:
         return None
     if values["select"] is None:
-        for name in SELECTION:
-            if values[name] is not None:
+        for name in (*SELECTION, "criterion"):
+            if values.get(name) is not None:
                 raise typer.BadParameter(f"--{name} belongs to --select")
         if values["n_components"] is None:
             raise typer.BadParameter("say how many groups with -k, or let the data choose with --select 1-10")
@@ -162,12 +160,13 @@ def _selected(
 ) -> Any:
     """Choose the number of groups, and fit so many; no fit if that choice was interrupted."""
     chosen = {name: value for name, value in given.items() if name not in ("n_components", "store")}
+    criterion = values.get("criterion") or command.select[0]
     return part("permix.selection.select_components:select_components")(
         data.table,
         candidates,
         model=command.name,
-        criterion=values["criterion"] or "held-out",
-        rule=values["rule"] or ("one-se" if values["criterion"] in (None, "held-out") else "best"),
+        criterion=criterion,
+        rule=values["rule"] or ("one-se" if criterion == "held-out" else "best"),
         n_folds=values["folds"],
         refit=True,
         **chosen,
@@ -175,7 +174,13 @@ def _selected(
 
 
 def _finish(
-    command: ModelCommand, values: Mapping[str, Any], targets: Targets, data: Any, fit: Any, selection: Any
+    command: ModelCommand,
+    values: Mapping[str, Any],
+    targets: Targets,
+    data: Any,
+    fit: Any,
+    selection: Any,
+    mark: Mark,
 ) -> None:
     """Write and show everything; exit with 130 where the user stopped it."""
     from permix.estimators.archive import write_model
@@ -202,6 +207,8 @@ def _finish(
     write_model(fit, targets.output)
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
+    if selection is None and not interrupted:
+        mark.set()
     if targets.labels is not None and not partial:
         write_csv(command.function("labels")(fit, data), targets.labels)
     if targets.column_labels is not None:
@@ -211,6 +218,7 @@ def _finish(
     report = command.function("report")(fit)
     if command.measures and not (partial or interrupted):
         report |= command.function("measures")(fit, data, values)
+    mark.remove()  # what is shown below may go nowhere; permix summary shows it again
     show(targets.output, report)
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")

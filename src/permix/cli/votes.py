@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from permix.cli.command import Option, Source
+from permix.cli.command import IGNORE, Option, Source
 from permix.errors import DataError
 
 VOTE_OPTIONS: Mapping[str, Option] = {
@@ -36,7 +36,7 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "Whether the first line of a CSV file names the columns [default: what it looks like].",
         ("--header/--no-header",),
     ),
-    "ignore": Option(list[str], "Column of a CSV file to leave out; may be repeated."),
+    "ignore": IGNORE,
     "categories": Option(
         str,
         "Order of the categories in a .cat file: best-first, worst-first, or all their names, best first, "

@@ -23,7 +23,7 @@ from permix.cocluster.tables import held_out_report
 from permix.data.cells import Cells
 from permix.data.cells_checks import Names, match_numbers
 from permix.data.io.text_files import plain_suffix
-from permix.errors import Argument, DataError, ParameterError, PermixWarning
+from permix.errors import Argument, DataError, ParameterError, PermixWarning, about_parameters
 
 # Probabilities of this many levels or groups stand side by side where no file was asked for.
 MAX_COLUMNS = 8
@@ -52,10 +52,11 @@ def _with_levels(cells: Cells, settings: Any, levels: str | None, held_out: bool
     """Check all cells before anything runs, and take the levels from all of them, also those held out."""
     family = settings.cell_family()
     if levels is not None:
-        if family.name != "categorical":
-            owner = Argument("family", "categorical")
-            raise DataError(Argument("levels"), " belongs to ", owner, f", not to {family.name}")
-        family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
+        with about_parameters():
+            if family.name != "categorical":
+                owner = Argument("family", "categorical")
+                raise DataError(Argument("levels"), " belongs to ", owner, f", not to {family.name}")
+            family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
     with naming_cells(cells):
         resolved = family.resolve(cells.values)
         resolved.encode(cells.values)
@@ -95,9 +96,9 @@ def column_labels(fit: BlockFit, cells: Cells) -> Answer:
 
 def _labels(fit: BlockFit, what: Side) -> Answer:
     found = groups_of(fit, what)
-    confidence = np.round(found.confidence, 4).tolist()
-    rows = zip(found.names, (found.labels + 1).tolist(), confidence, strict=True)
-    return Answer(f"Groups of {what}s", [what, "group", "confidence"], list(rows))
+    sure = np.round(found.how_sure, 4).tolist()
+    rows = zip(found.names, (found.labels + 1).tolist(), sure, strict=True)
+    return Answer(f"Groups of {what}s", [what, "group", "how_sure"], list(rows))
 
 
 # -- predictions -----------------------------------------------------------------------------------
@@ -133,8 +134,8 @@ def groups(fit: BlockFit, data: NewData, question: Question) -> Answer:
     )
     return Answer(
         f"{count_of(new.n_rows, 'new row')}: most probable group, given that it is one of these, and the "
-        "log probability of the cells",
-        ["row", "group", "probability", "log_probability", *(f"p{k + 1}" for k in range(shown))],
+        f"{_words(fit)} of the cells",
+        ["row", "group", "how_sure", fit.family.log_name, *(f"p{k + 1}" for k in range(shown))],
         rows,
     )
 
@@ -156,8 +157,12 @@ def score(fit: BlockFit, data: NewData, question: Question) -> Answer:
     )
     report = held_out_report(fit, cells, float(scores.mean()))
     facts = {name: report[name] for name in report if name not in ("cells", "base_perplexities")}
-    title = f"Log probability of {count_of(cells.n_cells, 'cell')} of the fitted rows"
-    return Answer(title, ["row", "column", "value", "log_probability"], rows, facts=facts)
+    title = f"{_words(fit).capitalize()} of {count_of(cells.n_cells, 'cell')} of the fitted rows"
+    return Answer(title, ["row", "column", "value", fit.family.log_name], rows, facts=facts)
+
+
+def _words(fit: BlockFit) -> str:
+    return fit.family.log_name.replace("_", " ")
 
 
 def _notice(text: str) -> None:

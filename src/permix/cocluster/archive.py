@@ -32,7 +32,7 @@ from permix.partitions import FiniteDirichlet, Gamma
 from permix.partitions.mondrian import MondrianTree
 from permix.partitions.point_estimate import PointEstimate
 
-COUNTS = ("n_cuts", "n_row_clusters", "n_column_clusters", "n_blocks")
+COUNTS = ("n_cuts", "n_row_groups", "n_column_groups", "n_blocks")
 TREE = ("tree_axis", "tree_cut", "tree_time")
 ESTIMATES = ("row_estimate", "column_estimate")
 ALWAYS = {
@@ -171,12 +171,12 @@ def _check_draws(saved: Saved, mixed: bool) -> None:
         _check_trees(kept, settings.budget)
     elif not mixed:
         for what in ("row", "column"):
-            labels, numbers = kept[f"{what}_labels"], kept[f"n_{what}_clusters"].ravel().tolist()
+            labels, numbers = kept[f"{what}_labels"], kept[f"n_{what}_groups"].ravel().tolist()
             # Groups of a draw are numbered without gaps.
             for draw, n in zip(labels.reshape(-1, labels.shape[-1]), numbers, strict=True):
                 require(n == int(draw.max()) + 1 <= len(draw), f"{what} labels")
                 require(np.bincount(draw, minlength=n).min() > 0, f"{what} labels")
-        products = kept["n_row_clusters"].astype(np.int64) * kept["n_column_clusters"]
+        products = kept["n_row_groups"].astype(np.int64) * kept["n_column_groups"]
         require(np.array_equal(kept["n_blocks"], products), "n_blocks")
 
 
@@ -187,7 +187,7 @@ def _check_trees(kept: dict[str, Array], budget: float) -> None:
         tree = MondrianTree.from_preorder(axis[at], cuts[at], times[at], budget)
         require(int(kept["row_labels"][at].max()) <= len(tree.row_cuts()), "row labels")
         require(int(kept["column_labels"][at].max()) <= len(tree.column_cuts()), "column labels")
-        numbers = (tree.n_cuts, *tree.count_kinds(kept["row_labels"][at], kept["column_labels"][at]))
+        numbers = (tree.n_cuts, *tree.count_groups(kept["row_labels"][at], kept["column_labels"][at]))
         for name, count in zip(COUNTS, numbers, strict=True):
             require(kept[name][at] == count, name)
 
@@ -209,7 +209,7 @@ def _check_memberships(kept: dict[str, Array], settings: CoClusterParameters, ma
         in_cluster = cells.sum(axis=3 - axis)  # the axis of the other side is summed over
         require(np.array_equal(counts.sum(axis=2), in_cluster), "blocks")
         n_used = (in_cluster > 0).sum(axis=-1)
-        require(np.array_equal(kept[f"n_{what}_clusters"], n_used), f"n_{what}_clusters")
+        require(np.array_equal(kept[f"n_{what}_groups"], n_used), f"n_{what}_groups")
     require(np.array_equal(kept["n_blocks"], (cells > 0).sum(axis=(2, 3))), "n_blocks")
     family = matrix.family
     require(sums.shape[-1] == family.n_slots, "blocks")

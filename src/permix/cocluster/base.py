@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 DIMS = {
     **{name: ["node"] for name in ("tree_axis", "tree_cut", "tree_time")},
-    "row_memberships": ["row", "row_cluster"],
-    "column_memberships": ["column", "column_cluster"],
-    "block_cells": ["row_cluster", "column_cluster"],
-    "block_sums": ["row_cluster", "column_cluster", "slot"],
+    "row_memberships": ["row", "row_group"],
+    "column_memberships": ["column", "column_group"],
+    "block_cells": ["row_group", "column_group"],
+    "block_sums": ["row_group", "column_group", "slot"],
 }
 
 

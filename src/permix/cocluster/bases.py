@@ -257,10 +257,10 @@ def _is_pair(base: Any, shape: tuple[int, int] | None) -> bool:
 
 def _why(value: Any) -> str:
     if value != value:
-        return "the label is missing. Every row, column or cell must be in a cluster: leave out those in none"
+        return "the label is missing. Every row, column or cell must be in a group: leave out those in none"
     if value < 0:
         return (
-            f"{value:g} is no label; labels are 0, 1, 2, ... or text. Where it stands for 'in no cluster', "
-            "give a cluster of its own or leave it out"
+            f"{value:g} is no label; labels are 0, 1, 2, ... or text. Where it stands for 'in no group', "
+            "give a group of its own or leave it out"
         )
     return f"{value:g} is not a whole number; labels are 0, 1, 2, ... or text"

@@ -185,7 +185,7 @@ class BlockPredictive(Predictive[BlockDraw]):
             own = new.block_sums(every_row, draw.column_classes, cells, cells.size)
             own_n, own_sums = own.n[cells], own.sums[cells]
             joint = np.empty((new.n_rows, len(table)))
-            score_rows(self.matrix.law, table, n, sums, own_n, own_sums, weights, joint)
+            score_rows(self.matrix.block_prior, table, n, sums, own_n, own_sums, weights, joint)
             yield _Folded(joint, draw.column_classes, table, BlockSums(n, sums), own_n, own_sums)
 
     def _class_values(self, folded: _Folded, weights: FloatArray) -> FloatArray:

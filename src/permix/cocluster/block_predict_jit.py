@@ -10,7 +10,7 @@ from permix.kernels.jit import kernel
 
 
 @kernel
-def score_rows(law, table, n, sums, own_n, own_sums, log_weights, joint):
+def score_rows(prior, table, n, sums, own_n, own_sums, log_weights, joint):
     """Fill ``joint`` with ln(weight × probability of a new row's cells) by new row and row class.
 
     ``own_n`` and ``own_sums`` are what the new rows' cells add up to, by new row and column class; column
@@ -38,7 +38,7 @@ def score_rows(law, table, n, sums, own_n, own_sums, log_weights, joint):
             for position in range(n_touched):
                 block = touched[position]
                 total += log_gain(
-                    law, n[block], sums[block], merged_n[block], slots, merged_sums[block], n_slots
+                    prior, n[block], sums[block], merged_n[block], slots, merged_sums[block], n_slots
                 )
                 merged_n[block] = 0
                 merged_sums[block] = 0

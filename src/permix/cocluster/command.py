@@ -15,7 +15,7 @@ COMMAND = ModelCommand(
     """,
     examples=(
         "permix fit cocluster ratings.csv -o ratings.permix --picture blocks.png",
-        "permix fit cocluster ratings.csv --prior mondrian --budget 2 --held-out 0.25 -o nested.permix",
+        "permix fit cocluster ratings.csv --prior mondrian --budget 2 -o nested.permix",
         "permix fit cocluster ratings.csv --ensemble 5 -o consensus.permix",
     ),
     parameters=CoClusterParameters,

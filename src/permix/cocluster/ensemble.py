@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from permix.cocluster.bases import Bases, as_bases, to_lines
 from permix.cocluster.block_predict import BlockDraw, block_sums, log_cells
-from permix.cocluster.cells.blocks_jit import count_law
+from permix.cocluster.cells.blocks_jit import count_prior
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.chains import Engine, mondrian_engine
 from permix.cocluster.fit import BlockFit, CoClusterFit, cocluster_draws, drawn, encoded, estimates
@@ -150,6 +150,6 @@ def mondrian_consensus(bases: Bases, settings: EnsembleParameters, filled: Encod
 
     shape, n_blocks = (bases.n_rows, bases.n_columns), bases.n_blocks
     n_cells = shape[0] * shape[1] if filled is None else filled.n_cells
-    law = count_law(float(settings.label_pseudo_count), n_blocks, n_cells)
-    data = MondrianData(law, *to_lines(bases, filled), *shape, int(n_blocks.sum()), np.int64)
+    prior = count_prior(float(settings.label_pseudo_count), n_blocks, n_cells)
+    data = MondrianData(prior, *to_lines(bases, filled), *shape, int(n_blocks.sum()), np.int64)
     return mondrian_engine(data, settings.budget)

@@ -25,7 +25,6 @@ from permix.cocluster.parameters import BlockParameters, CoClusterParameters
 from permix.data.cells import Cells
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.partitions import DirichletProcess, FiniteDirichlet, PartitionPrior
-from permix.partitions.geometry import losses_to
 from permix.partitions.labels import canonical_labels
 from permix.partitions.mondrian import MondrianTree
 from permix.partitions.point_estimate import PointEstimate
@@ -252,13 +251,15 @@ def estimates(
     """Return point estimates of rows and of columns, or which draw is nearest to all others."""
     if settings.prior == "mondrian":
         return None, None, nearest_draw(draws, settings, shape)
-    names = [(f"{what}_labels", f"n_{what}_clusters") for what in ("row", "column")]
+    names = [(f"{what}_labels", f"n_{what}_groups") for what in ("row", "column")]
     rows, columns = (nearest_partition(draws, settings, *each) for each in names)
     return rows, columns, None
 
 
 def nearest_draw(draws: Draws, settings: BlockParameters, shape: tuple[int, int]) -> int:
     """Return the number of the draw with the least mean loss to all others, by the blocks of some cells."""
+    from permix.partitions.weighted_draws import WeightedDraws
+
     arrays = draws.arrays
     n_chains, n_draws = arrays["row_labels"].shape[:2]
     chosen = spaced(n_chains * n_draws, COMPARED_DRAWS)
@@ -273,8 +274,8 @@ def nearest_draw(draws: Draws, settings: BlockParameters, shape: tuple[int, int]
         table = MondrianTree.from_preorder(axis, cuts, times, settings.budget).table()
         blocks.append(table[arrays["row_labels"][at][rows], arrays["column_labels"][at][columns]])
     labels = canonical_labels(np.array(blocks, dtype=np.int64))
-    losses = [losses_to(candidate, labels, settings.loss).mean() for candidate in labels]
-    return int(chosen[int(np.argmin(losses))])
+    compared = WeightedDraws(labels, np.ones(len(labels)), settings.loss)
+    return int(chosen[np.argmin([compared.expected_loss(candidate) for candidate in labels])])
 
 
 def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from permix.cli.command import Option, Source
+from permix.cli.command import IGNORE, Option, Source
 
 if TYPE_CHECKING:
     from permix.data.cells import Cells
@@ -26,6 +26,7 @@ MATRIX_OPTIONS: Mapping[str, Option] = {
     "row_column": Option(
         str, 'Wide CSV file: column that names the rows and is no cell; "": none does.', ("--id",)
     ),
+    "ignore": IGNORE,
     "missing": Option(
         list[str],
         "Matrices: a value that stands for a missing cell, such as -1; may be repeated.",
@@ -53,6 +54,7 @@ def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> C
         header=values.get("header"),
         row_column=False if row_column == "" else row_column,
         missing=values.get("missing") or [],
+        ignore=values.get("ignore") or [],
         new_rows=new_rows,
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.cocluster.block_predict import Predictive, level_values
-from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw
+from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.grid.mixed_fold_jit import fold_row, weigh_row
@@ -68,7 +68,7 @@ class RowAnswers(NamedTuple):
 class _Tried(NamedTuple):
     """A new row whose cells have groups, under one of the draws."""
 
-    law: CountLaw | MomentLaw
+    block_prior: CountPrior | MomentPrior
     others: Array
     codes: Array
     mixed: MixedCells
@@ -190,8 +190,8 @@ class MixedPredictive(Predictive[MixedDraw]):
                     np.array(draw.pseudo_counts),
                 )
                 proposals = np.empty((N_SWEEPS, draw.row_cells.shape[1]))
-                fold_row(rng, self.matrix.law, others, codes, mixed, proposals)
-                yield _Tried(self.matrix.law, others, codes, mixed, proposals, draw, number)
+                fold_row(rng, self.matrix.block_prior, others, codes, mixed, proposals)
+                yield _Tried(self.matrix.block_prior, others, codes, mixed, proposals, draw, number)
 
     def log_cells_of(self, draw: MixedDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
         out = np.empty(len(codes))

@@ -41,6 +41,7 @@ class FamilyCheck(Choice):
 
     def __init__(self) -> None:
         super().__init__(*CELL_FAMILIES)
+        self.option = super().must_be()
 
     def convert(self, value: Any) -> Any:
         from permix.cocluster.cells.families import CellFamily
@@ -64,6 +65,7 @@ class ConcentrationCheck(Concentration):
     """A positive number or a Gamma prior, or one for rows and one for columns."""
 
     noun = "float, Gamma, or a pair of these"
+    option = "a positive number, gamma(SHAPE,RATE) to learn it, or two of these, ROWS:COLUMNS"
 
     def convert(self, value: Any) -> Any:
         if hasattr(value, "tolist"):
@@ -141,8 +143,8 @@ class BlockParameters(ChainParameters):
         1.0,
         ConcentrationCheck(),
         "dp, dirichlet: the larger, the more groups; a pair is for rows and for columns, on the command line "
-        'ROWS:COLUMNS, and with "dp" ``permix.Gamma(1.0, 1.0)``, there gamma(1,1), learns it. With '
-        '"dirichlet" it is the parameter of every group.',
+        "ROWS:COLUMNS, and with dp a Gamma prior, such as gamma(1,1), learns it. In Python that is "
+        '``permix.Gamma(1.0, 1.0)``. With "dirichlet" it is the parameter of every group.',
     )
     pseudo_count: float = declare(
         1.0, Real(above=0.0), "How many cells the prior of a block is worth: at every level, or altogether."
@@ -159,7 +161,9 @@ class BlockParameters(ChainParameters):
         for name, (owner, *others) in BELONGS_TO.items():
             if name in self.declared and self.prior not in (owner, *others) and not self.is_default(name):
                 said: list[str | Argument] = [" would change nothing with ", Argument("prior", self.prior)]
-                said += ["; it belongs to ", Argument("prior", owner), *(f" and {o!r}" for o in others)]
+                said += ["; it belongs to ", Argument("prior", owner)]
+                for other in others:
+                    said += [" or ", Argument("prior", other)]
                 raise DataError(Argument(name, getattr(self, name)), *said)
         family = self.family
         if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
@@ -202,10 +206,16 @@ class CoClusterParameters(BlockParameters):
         positional=True,
     )
     n_row_clusters: int | None = declare(
-        None, Whole(1, MOST_GROUPS, special=(None,)), "dirichlet: number of groups of rows."
+        None,
+        Whole(1, MOST_GROUPS, special=(None,)),
+        "dirichlet: number of groups of rows.",
+        flag="--row-groups",
     )
     n_column_clusters: int | None = declare(
-        None, Whole(1, MOST_GROUPS, special=(None,)), "dirichlet: number of groups of columns."
+        None,
+        Whole(1, MOST_GROUPS, special=(None,)),
+        "dirichlet: number of groups of columns.",
+        flag="--column-groups",
     )
     membership: Literal["hard", "mixed"] = declare(
         "hard",

@@ -118,7 +118,7 @@ def mondrian(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
 
 def n_groups(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
     """Draw the posterior of the number of groups of rows, or of columns."""
-    return draw_number(fit.draws.arrays[f"n_{_side_of(of)}_clusters"], f"groups of {of}", ax=ax)
+    return draw_number(fit.draws.arrays[f"n_{_side_of(of)}_groups"], f"groups of {of}", ax=ax)
 
 
 def similarity(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
@@ -195,7 +195,7 @@ def _draw_cells(axes: Axes, cells: Cells, look: _Colors, draw: BlockDraw, order:
         (255 * rgba).astype(np.uint8),
         extent=(0, n_columns, n_rows, 0),
         aspect="auto",
-        interpolation="nearest",  # anything else mixes neighbours, and cells with what is missing
+        interpolation="nearest",  # anything else mixes neighbors, and cells with what is missing
         origin="upper",
         rasterized=True,
     )

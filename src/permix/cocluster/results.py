@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.cocluster.fit import BlockFit, Side
 from permix.data.labels import Array
-from permix.partitions import assignment_confidence
+from permix.partitions import how_sure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,10 +21,10 @@ class Groups(NamedTuple):
 
     labels: Array  # group of each row, or of each column
     names: list[str]  # numbers, counted from 1, where there are none
-    confidence: Array  # probability of each to be with a fellow member of its group
+    how_sure: Array  # probability of each to be with a fellow member of its group
     sizes: list[int]  # of each group
     members: list[list[str]]  # names, of each group
-    group_confidence: list[float]  # mean of the members of each group
+    group_how_sure: list[float]  # mean of the members of each group
 
 
 def groups_of(fit: BlockFit, what: Side) -> Groups:
@@ -32,15 +32,15 @@ def groups_of(fit: BlockFit, what: Side) -> Groups:
     labels = fit.labels(what)
     names = None if fit.cells is None else fit.cells.row_names if what == "row" else fit.cells.column_names
     listed = [str(line + 1) for line in range(len(labels))] if names is None else list(names)
-    confidence = np.asarray(assignment_confidence(fit.cluster_draws(what), labels))
+    sure = np.asarray(how_sure(fit.cluster_draws(what), labels))
     lines = [np.flatnonzero(labels == k).tolist() for k in range(int(labels.max()) + 1)]
     members = [[listed[line] for line in group] for group in lines]
-    sure = [float(confidence[group].mean()) for group in lines]
-    return Groups(labels, listed, confidence, list(map(len, lines)), members, sure)
+    means = [float(sure[group].mean()) for group in lines]
+    return Groups(labels, listed, sure, list(map(len, lines)), members, means)
 
 
 def group_table(fit: BlockFit) -> pd.DataFrame:
-    """Return one row a group: of rows or of columns, its number, size, share, confidence and members."""
+    """Return one row a group: of rows or of columns, its number, size, share, how sure it is, and members."""
     import pandas as pd
 
     tables = []
@@ -52,7 +52,7 @@ def group_table(fit: BlockFit) -> pd.DataFrame:
             "group": np.arange(len(sizes)),
             "size": sizes,
             "share": sizes / sizes.sum(),
-            "confidence": found.group_confidence,
+            "how_sure": found.group_how_sure,
             "members": found.members,
         }
         tables.append(pd.DataFrame(columns))

@@ -50,8 +50,8 @@ def report(fit: BlockFit) -> dict[str, Any]:
             f"{what}_groups": len(found.sizes),
             f"{what}_group_sizes": found.sizes,
             f"{what}_group_members": found.members,
-            f"{what}_group_confidence": found.group_confidence,
-            f"posterior_number_of_{what}_groups": fit_tables.posterior_of_number(draws[f"n_{what}_clusters"]),
+            f"{what}_group_how_sure": found.group_how_sure,
+            f"posterior_number_of_{what}_groups": fit_tables.posterior_of_number(draws[f"n_{what}_groups"]),
         }
     report["posterior_number_of_blocks"] = fit_tables.posterior_of_number(draws["n_blocks"])
     report["blocks"] = len(np.unique(fit.blocks.table))
@@ -82,7 +82,7 @@ def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) 
         score = BlockPredictions(fit).score_cells(held_out)
     report: dict[str, Any] = {
         "cells": held_out.n_cells,
-        "mean_log_probability": score,
+        f"mean_{fit.family.log_name}": score,
         "perplexity": perplexity_of(score),
     }
     if isinstance(fit, EnsembleFit):
@@ -135,17 +135,17 @@ def show(report: dict[str, Any], title: str) -> None:
         (_print_nested if nested else _print_grid)(report)
     fit_tables.print_chains(report)
     if "held_out" in report:
-        _print_held_out(report["held_out"], report["family"])
+        _print_held_out(report["held_out"])
 
 
 def _print_groups(report: dict[str, Any], what: str) -> None:
-    sizes, sure = report[f"{what}_group_sizes"], report[f"{what}_group_confidence"]
+    sizes, sure = report[f"{what}_group_sizes"], report[f"{what}_group_how_sure"]
     width = min(terminal_width() - 32, MEMBERS_WIDTH)
     rows = [
         [k + 1, size, f"{sure[k]:.2f}", first_names(report[f"{what}_group_members"][k], width)]
         for k, size in enumerate(sizes[:MAX_ROWS])
     ]
-    print_table(f"Groups of {what}s{_first(sizes)}", ["group", f"{what}s", "confidence", "which"], rows)
+    print_table(f"Groups of {what}s{_first(sizes)}", ["group", f"{what}s", "how sure", "which"], rows)
 
 
 def _first(listed: list[Any]) -> str:
@@ -208,12 +208,12 @@ def _meaning(report: dict[str, Any]) -> str:
     return "most probable level" if any(isinstance(level, str) for level in report["levels"]) else "mean"
 
 
-def _print_held_out(held_out: dict[str, Any], family: str) -> None:
-    what = "density" if family == "gaussian" else "probability"
+def _print_held_out(held_out: dict[str, Any]) -> None:
+    what = "density" if "mean_log_density" in held_out else "probability"
     share = f"{100 * held_out['share']:.3g}%"
     print(
         f"held out: {held_out['cells']:,} cells ({share}), perplexity {held_out['perplexity']:.4f} (exp of "
-        f"minus the mean log {what}, {held_out['mean_log_probability']:.4f}; averaged over draws before the "
+        f"minus the mean log {what}, {held_out[f'mean_log_{what}']:.4f}; averaged over draws before the "
         "logarithm)"
     )
     if "base_perplexities" in held_out:

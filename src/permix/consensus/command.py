@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from permix.cli.command import Option
-from permix.cli.output import count_of, print_json, print_table
+from permix.cli.output import count_of, fitting, print_json, print_table, terminal_width
 from permix.cli.votes import ReadOptions
 
 OPTIONS: Mapping[str, Option] = {
@@ -21,11 +21,14 @@ OPTIONS: Mapping[str, Option] = {
 
 def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
     """Print the Kemeny consensus of a file of votes."""
-    from permix.consensus.kemeny import kemeny
+    from permix.consensus.kemeny import another_as_good, kemeny
 
     votes = options.read()
     result = kemeny(votes, method=method, time_limit=time_limit)
-    wins = votes.pairwise_counts().tolist()
+    counts = votes.pairwise_counts()
+    other = another_as_good(result.order, counts)
+    as_good = None if other is None else [str(votes.items[item]) for item in other]
+    wins = counts.tolist()
     order = result.order.tolist()
     names = [str(votes.items[item]) for item in order]
     margins = [
@@ -41,6 +44,7 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
                 "lower_bound": result.lower_bound,
                 "proven_optimal": result.optimal,
                 "method": result.method,
+                "another_as_good": as_good,
                 "share_preferring_to_next": margins,
             }
         )
@@ -52,3 +56,6 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
     unproven = f"not proven optimal; no ranking has fewer than {result.lower_bound:,.0f}"
     verdict = "proven optimal" if result.optimal else unproven
     print(f"{count_of(round(result.score), 'pairwise disagreement')}, {verdict} (method: {result.method})")
+    if as_good is not None:
+        said = "not the only one: other rankings have as few disagreements, such as "
+        print(f"{said}{fitting(as_good, terminal_width() - len(said))}")

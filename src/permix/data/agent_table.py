@@ -329,7 +329,7 @@ def _rank_matrix(ranks: object, items: Iterable[object] | None) -> tuple[Array, 
         raise DataError("ranks has no columns; every item needs one")
     for row, column in np.argwhere(np.isinf(values) | (values < 0))[:1]:
         raise DataError(
-            f"row {row} (counting from 0): rank {values[row, column]:g} of item {names[column]!r} is not a "
+            f"row {row + 1}: rank {values[row, column]:g} of item {names[column]!r} is not a "
             "positive number; write NaN or 0 for items that are not ranked"
         )
     values[np.isnan(values) | (values == 0)] = np.inf
@@ -344,7 +344,7 @@ def refuse_too_many_agents(counts: Array) -> None:
     n_bytes, most = 8.0 * float(counts.sum(dtype=np.float64)), unpacking_limit()
     if n_bytes > most:
         raise DataError(
-            f"the counts stand for {n_bytes / 8:,.0f} agents (row {int(np.argmax(counts))}, counting from 0, "
+            f"the counts stand for {n_bytes / 8:,.0f} agents (row {int(np.argmax(counts)) + 1} "
             f"alone for {int(counts.max()):,}), which have no room in {most:,} bytes; divide the counts, or "
             f"allow more by the environment variable {MAX_BYTES_VARIABLE}"
         )
@@ -382,6 +382,6 @@ def row_positions(key: object, n: int) -> Array:
 def row_name(row: int, agents: Array | None) -> str:
     """Name a row for a message."""
     if agents is None:
-        return f"row {row} (counting from 0)"
+        return f"row {row + 1}"
     agent = agents[row].item() if isinstance(agents[row], np.generic) else agents[row]
-    return f"row {row} (agent {agent!r})"
+    return f"row {row + 1} (agent {agent!r})"

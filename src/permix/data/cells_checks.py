@@ -25,7 +25,7 @@ from permix.errors import DataError, Wording
 Names = tuple[str, ...] | None
 #: Whole numbers up to here are exact as floats.
 MOST_EXACT = 2**53
-#: Names that a misspelt one is compared with.
+#: Names that a misspelled one is compared with.
 MOST_COMPARED = 5000
 TOO_LONG = (
     "the value {} has more digits than a number keeps (whole numbers are exact up to 2**53, about 9e15), so "

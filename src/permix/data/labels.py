@@ -297,7 +297,7 @@ def clean_agents(agents: object | None, n: int) -> Array | None:
             try:
                 cleaned[position] = clean_label(value, "agent")
             except DataError as error:
-                raise DataError(f"row {position} (counting from 0): {error}") from None
+                raise DataError(f"row {position + 1}: {error}") from None
         ids = cleaned
     if n and set(map(type, ids)) == {int}:
         return clean_agents(_as_int64(ids, "agent"), n)

@@ -102,7 +102,7 @@ def read_ratings(
         row, column = (np.asarray(place, dtype=np.int64) for place in (stored.row, stored.col))
         for at in np.flatnonzero(np.isnan(values))[:1].tolist():
             raise DataError(
-                f"the stored rating at row {row[at]}, column {column[at]} (counting from 0) is NaN; "
+                f"the stored rating at row {row[at] + 1}, column {column[at] + 1} is NaN; "
                 "leave unrated items out of a sparse matrix"
             )
         return matrix_scores(row, column, values, stored.shape, items, agents, "rating")

@@ -245,7 +245,7 @@ def _flatten(orders: Any) -> tuple[Array, Array]:
     for row, entries in enumerate(rows):
         if isinstance(entries, str | dict | set | frozenset):
             raise DataError(
-                f"row {row} (counting from 0) is a {type(entries).__name__}; "
+                f"row {row + 1} is a {type(entries).__name__}; "
                 "give a list of items, best first, such as ['a', 'b']"
             )
     if rows and all(isinstance(entries, np.ndarray) for entries in rows):

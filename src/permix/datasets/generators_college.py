@@ -23,9 +23,9 @@ TOWNS = ("Dublin", "Cork", "Galway", "Limerick", "Waterford", "Maynooth", "Athlo
 TOWN_SHARES = (0.36, 0.14, 0.11, 0.12, 0.09, 0.07, 0.06, 0.05)
 ANYWHERE, OUTSIDE = "anywhere", "outside Dublin"
 
-# What a course gains from being what a kind of applicant looks for, as a difference of log popularity.
+# What a course gains from being what a group of applicants looks for, as a difference of log popularity.
 SAME_SUBJECT, RELATED_SUBJECT, SAME_PLACE = 6.0, 2.5, 3.0
-TASTE = 0.4  # spread of what is left to the kind's own taste
+TASTE = 0.4  # spread of what is left to the group's own taste
 
 # Shares of the five largest clusters in table 1 of Meilă & Chen (2010); the others fall to 1 %.
 LARGEST_SHARES = (8.1, 6.2, 6.0, 5.8, 5.7)
@@ -65,7 +65,7 @@ class CollegeApplicationsData(NamedTuple):
     popularity: Floats
 
 
-# What kinds of applicants look for, largest first: five as in the paper's table 1, then others.
+# What groups of applicants look for, largest first: five as in the paper's table 1, then others.
 _THEMES = [
     *(("Business", "Dublin"), ("Computing", OUTSIDE), ("Business", OUTSIDE), ("Engineering", ANYWHERE)),
     ("Computing", "Dublin"),
@@ -118,7 +118,7 @@ def make_college_applications(
         raise DataError(f"longest must lie between 1 and {n_items}, not {longest}")
     shares = mixture_weights(_shares(n_components) if weights is None else weights, n_components)
     subject, town, log_popularity, names = _courses(rng, n_items)
-    themes = [_THEMES[kind % len(_THEMES)] for kind in range(n_components)]
+    themes = [_THEMES[k % len(_THEMES)] for k in range(n_components)]
     appeal = np.stack([_appeal(theme, subject, town) for theme in themes]) + log_popularity
     centers = np.argsort(-(appeal + TASTE * rng.gumbel(size=appeal.shape)), axis=1)
     made = make_generalized_mallows_mixture(

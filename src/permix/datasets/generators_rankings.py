@@ -128,7 +128,7 @@ def make_mallows_mixture(
     Parameters
     ----------
     n_samples, n_items, n_components : int
-    dispersion : float or one per component
+    dispersion : float or one per group
         φ in P(r) ∝ φ^d(r, center), between 0 and 1.
     observed : {"full", "top", "pairs"}
         What the data show of each ranking: all of it; its first ``top`` items, the rest below; or
@@ -279,7 +279,7 @@ def make_angle_mixture(
     Parameters
     ----------
     n_samples, n_items, n_components : int
-    concentration : float or one per component
+    concentration : float or one per group
         κ, not negative.
     weights : array, optional
         Mixture weights, equal by default.
@@ -337,7 +337,7 @@ def _stages(theta: ArrayLike, n_components: int, longest: int) -> Floats:
     if given.shape[-1] < longest or (given.ndim == 2 and len(given) != n_components) or given.ndim > 2:
         raise DataError(
             f"theta has shape {given.shape}, but lists of up to {longest} items need {longest} stages "
-            f"(for all components, or for each of the {n_components})"
+            f"(for all groups, or for each of the {n_components})"
         )
     if np.any(np.isnan(given)) or np.any(given < 0):
         raise DataError("theta must not be negative or NaN")

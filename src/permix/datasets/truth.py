@@ -50,7 +50,7 @@ def fraction(name: str, value: float) -> None:
 
 def mixture_weights(weights: ArrayLike | None, n_clusters: int) -> Floats:
     """Return weights that sum to one; equal ones by default."""
-    at_least("the number of clusters", n_clusters, 1)
+    at_least("the number of groups", n_clusters, 1)
     if weights is None:
         return np.full(n_clusters, 1.0 / n_clusters)
     array = np.asarray(weights, dtype=float)

@@ -37,15 +37,15 @@ def groups(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
     known, novelty = joint[:, :-1], joint[:, -1]
     totals = known.sum(axis=1)
     best = known.max(axis=1) / np.where(totals > 0.0, totals, 1.0)
-    scores, _ = predictive.log_predictive(lists)
-    mean = predictive.mean_log_predictive(lists)
+    scores, _ = predictive.log_probability(lists)
+    mean = predictive.mean_log_probability(lists)
     numbers = (np.round(values, 6).tolist() for values in (best, novelty, scores))
     return Answer(
         f"{count_of(len(agents), 'row')}: group, the probability of a group the data did not have (new), "
         "and the log probability of the list",
-        ["agent", "group", "probability", "new", "log_predictive"],
+        ["agent", "group", "how_sure", "new", "log_probability"],
         zip(agents, (known.argmax(axis=1) + 1).tolist(), *numbers, strict=True),
-        facts={"mean_log_predictive": float(mean), "monte_carlo_error": mean.standard_error},
+        facts={"mean_log_probability": float(mean), "monte_carlo_error": mean.standard_error},
     ).with_counts(lists.counts)
 
 

@@ -76,12 +76,12 @@ def _clusters(found: dict[str, Array], discount: float) -> ClusterDraws:
     """Rebuild centers and decays of the draws."""
     starts, sizes, labels = found["starts"], found["sizes"], found["labels"]
     n_draws, n = labels.shape
-    require(len(starts) == n_draws + 1 and starts[0] == 0 and starts[-1] == len(sizes), "clusters")
+    require(len(starts) == n_draws + 1 and starts[0] == 0 and starts[-1] == len(sizes), "groups")
     numbers = np.diff(starts)
-    require(bool(np.all((numbers > 0) & (numbers <= n))), "clusters")
+    require(bool(np.all((numbers > 0) & (numbers <= n))), "groups")
     for d in range(n_draws):
         counted = np.bincount(labels[d], minlength=int(numbers[d]))
-        require(np.array_equal(counted, sizes[starts[d] : starts[d + 1]]), "cluster sizes")
+        require(np.array_equal(counted, sizes[starts[d] : starts[d + 1]]), "group sizes")
     require(bool(np.all(found["concentration"] + discount * numbers > 0.0)), "concentration")
     return ClusterDraws(**found, discount=discount)
 
@@ -101,9 +101,7 @@ SCHEMA = Schema(
         "clusters/sizes": field("int64", "clusters", where=fields.positive),
         "clusters/centers": field("int32", "clusters", "items", where=fields.permutations),
         "clusters/theta": field("real", "clusters", "stages", where=fields.not_negative),
-        "clusters/labels": field(
-            "int32", "cluster draws", "observations", where=fields.below("observations")
-        ),
-        "clusters/concentration": field("real", "cluster draws", where=fields.finite),
+        "clusters/labels": field("int32", "group draws", "observations", where=fields.below("observations")),
+        "clusters/concentration": field("real", "group draws", where=fields.finite),
     },
 )

@@ -15,7 +15,7 @@ COMMAND = ModelCommand(
     """,
     examples=(
         "permix fit dp-mallows election.soi -o election.permix",
-        "permix fit dp-mallows votes.csv --concentration 'gamma(1,1)' -o groups.permix --picture groups.svg",
+        "permix fit dp-mallows votes.csv --concentration 'gamma(1,1)' -o groups.permix",
     ),
     parameters=DPMallowsParameters,
     source=VOTES,

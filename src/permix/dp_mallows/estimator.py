@@ -35,7 +35,7 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
         Most probable group of every row fitted; group 0 is the largest. Rows that say the same have the same
         group.
     n_clusters_ : int
-        Number of groups in the point estimate; its posterior is ``posterior_["posterior"]["n_clusters"]``.
+        Number of groups in the point estimate; its posterior is ``posterior_["posterior"]["n_groups"]``.
     cluster_sizes_, weights_ : ndarray (groups,)
         Agents of each group in the point estimate, and its posterior mean share.
     centers_ : Rankings
@@ -124,7 +124,7 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
         predictive, lists = self._asked(X)
-        return predictive.log_predictive(lists)
+        return predictive.log_probability(lists)
 
     def predict_next(self, X: Any) -> Array:
         """Return P(next item | list).

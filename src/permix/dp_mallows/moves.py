@@ -7,39 +7,51 @@ import dataclasses
 import numpy as np
 
 from permix.dp_mallows.lists import split_merge_jit as proposals
-from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
+from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
-from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, POSITION, fill_all_rows, seat_in_turn
+from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, POSITION, seat_in_turn
 from permix.dp_mallows.state import ListState
-from permix.kernels.streams import draw_key, new_stream, open_stream
+from permix.kernels.streams import draw_key
 from permix.moves.base import Info, Move
 from permix.runtime.threads import over_rows
 
 LEAST_VISITS = 500
+# Clusters with so many agents that a sweep does not visit are visited given their decays.
+SETTLED = 50
 
 
 def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
     """Visit these agents one by one, seated or not; returns how many were moved."""
     model = state.model
     prior, scores = (state.concentration, model.discount), (model.rows(), model.tables, model.bins)
-    fill_all_rows(*scores, state.clusters, state.n_clusters)
-    stream = new_stream()
-    open_stream(stream, *draw_key(rng), 0, 0)
+    key = draw_key(rng)
     book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
     while book[POSITION] < len(visits):
         state.make_room(book[OCCUPIED] + 1)
         seats = (model.lists, state.clusters, model.opening, state.labels, visits, book)
-        seat_in_turn(stream, *prior, *scores, *seats)
+        seat_in_turn(key, *prior, *scores, *seats)
     state.compact()
     return int(book[MOVED])
+
+
+def settle(rng: np.random.Generator, state: ListState, settled: np.ndarray) -> None:
+    """Draw the decays of some clusters, and have visits take them as given."""
+    which = np.flatnonzero(settled)
+    theta = np.empty((state.model.n_stages, len(which)))
+    draw_some_decays(draw_key(rng), state.model.tables, state.clusters, which, theta)
+    state.clusters.theta[which] = theta.T
+    state.clusters.settled[which] = True
 
 
 @dataclasses.dataclass
 class CollapsedSeating(Move):
     """Visit agents one by one; the decays of clusters are integrated out (Neal 2000, algorithm 3).
 
-    ``share`` below 1 visits that share of the agents, drawn anew every time, but at least 500.
+    ``share`` below 1 visits that share of the agents, drawn anew every time, but at least 500. Clusters that
+    hold many agents who are not visited, and so stay, are settled meanwhile: their decays are drawn and taken
+    as given, so that nothing must be integrated anew when an agent comes or goes. Which clusters are settled
+    must not depend on those who are visited, else this would not leave the posterior invariant.
     """
 
     share: float = 1.0
@@ -47,10 +59,19 @@ class CollapsedSeating(Move):
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
         visits = np.arange(state.n)
         if self.share < 1.0:
-            visits = np.flatnonzero(rng.random(state.n) < max(self.share, LEAST_VISITS / state.n))
+            visited = rng.random(state.n) < max(self.share, LEAST_VISITS / state.n)
+            visits = np.flatnonzero(visited)
+            settle(rng, state, np.bincount(state.labels[~visited], minlength=state.n_clusters) >= SETTLED)
         moved = seat(rng, state, visits)
+        state.clusters.settled[:] = False
         state.n_moved = moved if self.share == 1.0 else state.n_moved + moved
         return Info("seating", len(visits), moved)
+
+
+def words_of(state: ListState, clusters: np.ndarray) -> np.ndarray:
+    """Return the centers of these clusters, four to a word; some again where they are no multiple of four."""
+    columns = np.resize(clusters, -(-len(clusters) // 4) * 4)
+    return state.clusters.places.take(columns, axis=1).view(np.uint64)
 
 
 @dataclasses.dataclass
@@ -71,7 +92,7 @@ class ParallelSeating(Move):
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
         model = state.model
         pinned = rng.random(state.n) < self.pinned
-        named = np.unique(state.labels[pinned])
+        named = np.flatnonzero(np.bincount(state.labels[pinned], minlength=state.n_clusters))
         state.n_moved = 0
         if len(named) < 2:
             return Info("parallel-seating", 0, 0)
@@ -79,12 +100,10 @@ class ParallelSeating(Move):
         number[named] = np.arange(len(named))
         theta = np.empty((model.n_stages, len(named)))
         draw_some_decays(draw_key(rng), model.tables, state.clusters, named, theta)
-        log_shares = np.log(rng.standard_gamma(state.clusters.sizes[named] - model.discount))
-        log_heads = np.empty((model.n_stages + 1, len(named)))
-        write_heads(log_shares, model.tables.skips, theta, log_heads)
-        given = Instantiated(np.ascontiguousarray(state.clusters.places[:, named]), theta, log_heads)
+        shares = rng.standard_gamma(state.clusters.weights[named])
+        given = Instantiated(words_of(state, named), theta, shares)
         labels = number[state.labels]
-        work = (model.lists, given, pinned, labels, draw_key(rng))
+        work = (model.lists, model.tables.skips, given, pinned, labels, draw_key(rng))
         n_lists = len(model.lists.starts) - 1
         over_rows(lambda first, last: assign(*work, first, last), n_lists, model.n_stages * len(named))
         after = np.where(labels >= 0, named[labels], state.labels).astype(np.int32)
@@ -155,7 +174,7 @@ def _propose(rng: np.random.Generator, state: ListState, kind: int, climb: bool)
     """Make one proposal; returns whether it was taken."""
     model, before = state.model, state.n_clusters
     state.make_room(before + 1)
-    known = (state.concentration, model.discount, model.tables, model.lists)
+    known = (state.concentration, model.discount, model.tables, state.form, model.lists)
     after = proposals.split_or_merge(draw_key(rng), *known, state.clusters, state.labels, before, kind, climb)
     if after == before:
         return False

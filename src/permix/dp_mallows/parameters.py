@@ -59,7 +59,8 @@ class DPMallowsParameters(ChainParameters):
     concentration: float | Gamma = declare(
         1.0,
         Concentration(),
-        "Concentration of the Dirichlet process: the larger, the more groups; Gamma(shape, rate) learns it.",
+        "Concentration of the Dirichlet process: the larger, the more groups; a Gamma prior, such as "
+        "gamma(1,1), learns it. In Python that is ``permix.Gamma(1.0, 1.0)``.",
         positional=True,
     )
     prior_strength: float = declare(

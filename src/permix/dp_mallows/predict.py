@@ -21,7 +21,7 @@ from permix.distributions.generalized.generalized_mallows import list_lengths
 from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
-from permix.errors import DataError
+from permix.errors import ParameterError
 from permix.estimators.agent_answers import refuse_too_large
 from permix.runtime.seeds import RandomState, generator, stream_key
 from permix.runtime.threads import over_rows
@@ -93,7 +93,7 @@ class ListPredictive:
     def tables(self, length: int) -> ListTables:
         """Tables for lists of up to ``length`` items; what lies beyond the data follows the prior."""
         from permix.distributions.generalized.finite_beta_jit import stage_tables
-        from permix.dp_mallows.lists.predictive_rows_jit import log_prior_chances
+        from permix.dp_mallows.lists.clusters_jit import log_prior_chances
 
         tables, n = self._tables, self.n_items
         first, last = len(tables.theta), min(length, n - 1)
@@ -121,7 +121,7 @@ class ListPredictive:
 
     # What a list is worth.
 
-    def log_predictive(self, rankings: Rankings) -> tuple[Array, Array]:
+    def log_probability(self, rankings: Rankings) -> tuple[Array, Array]:
         """Return ln P(list) of every row for a new agent, and its Monte Carlo error over draws.
 
         Each row counts once, whatever its count. The error takes draws as independent.
@@ -133,7 +133,7 @@ class ListPredictive:
             errors[rows] = _error_of_mean(ratio)
         return values[inverse], errors[inverse]
 
-    def mean_log_predictive(self, rankings: Rankings) -> Estimate:
+    def mean_log_probability(self, rankings: Rankings) -> Estimate:
         """Return the mean of ln P(list) over agents, with its Monte Carlo error over draws."""
         orders, lengths, inverse = distinct(rankings)
         agents = np.bincount(inverse, weights=rankings.counts, minlength=len(orders)) / rankings.n_agents
@@ -249,7 +249,7 @@ class ListPredictive:
             return self.n_items if longest >= self.n_items - 1 else longest
         asked = whole_number("length", length, 1)
         if asked > self.n_items:
-            raise DataError(f"length={asked} is more than the {self.n_items} items")
+            raise ParameterError("length", asked, f"from 1 to {self.n_items}, the number of items")
         return asked
 
     def _over(self, rows_kernel: Any, work: tuple[Any, ...], n_rows: int, steps: Array) -> None:

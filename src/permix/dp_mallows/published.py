@@ -12,8 +12,9 @@ from typing import Literal
 
 from permix.dp_mallows.lists.predictive_rows_jit import skip_bins
 from permix.dp_mallows.lists.published_jit import GIBBS_ROUNDS, PublishedRows
+from permix.dp_mallows.lists.seating_jit import fill_all_rows
 from permix.dp_mallows.moves import Centers, CollapsedSeating
-from permix.dp_mallows.state import ListModel, new_cluster
+from permix.dp_mallows.state import ListModel, empty_slots, new_cluster
 from permix.moves.base import Move
 
 Sampler = Literal["beta-gibbs", "slice-gibbs"]
@@ -26,7 +27,9 @@ def published_model(model: ListModel, sampler: Sampler) -> ListModel:
     centers are drawn stage by stage, without correction (step 2 of both figures).
     """
     bins = skip_bins(model.n_items, exact=True)
-    opening = new_cluster(PublishedRows(False), model.tables, bins, model.n_items)
+    slot = empty_slots(4, model.n_items, model.n_stages, bins)
+    fill_all_rows(PublishedRows(False), model.tables, bins, slot, 1)
+    opening = new_cluster(model.tables, slot.joining[0], slot.joining[0])
     rows = partial(PublishedRows, sampler == "slice-gibbs")
     return dataclasses.replace(model, bins=bins, opening=opening, rows=rows)
 

@@ -19,7 +19,6 @@ from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.predict import rank_table
 from permix.errors import DataError
 from permix.estimators.wording import listed
-from permix.posterior.diagnostics import largest_allowed, r_hat
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +113,7 @@ class ClusterSummaries:
         return np.quantile(self.drawn_sizes, (TAIL, 1.0 - TAIL), axis=0)
 
     @cached_property
-    def together(self) -> Array:
+    def how_sure(self) -> Array:
         """Mean share of a cluster's members that the cluster most like it holds in a draw."""
         return np.asarray((self.fit.overlap.in_nearest / self.fit.cluster_sizes).mean(axis=0))
 
@@ -132,7 +131,7 @@ class ClusterSummaries:
         """One row for each group: how large, how tight, and its center by name.
 
         Columns ``size``, members in the point estimate; ``share``, the mean over draws of the clusters that
-        speak for it; ``size_low`` and ``size_high``, 5 % and 95 % points of their size; ``together``, the
+        speak for it; ``size_low`` and ``size_high``, 5 % and 95 % points of their size; ``how_sure``, the
         mean share of members that one cluster holds; ``expected_distance``, pairs that a list as long as the
         longest orders against its center; ``theta_first`` and ``theta_last``, decays of the first and the
         last stage; ``center``, first items.
@@ -148,7 +147,7 @@ class ClusterSummaries:
                 "share": self.shares,
                 "size_low": low,
                 "size_high": high,
-                "together": self.together,
+                "how_sure": self.how_sure,
                 "expected_distance": self.expected_distances,
                 "theta_first": self.theta[:, 0],
                 "theta_last": self.theta[:, -1],
@@ -213,21 +212,17 @@ class ClusterSummaries:
             )
         if fit.draws.interrupted:
             said.append(f"stopped by the user after {fit.draws.n_draws} draws of each chain")
-        scalars = {name: x.astype(float) for name, x in fit.draws.arrays.items() if x.ndim == 2}
-        apart = [name for name, x in scalars.items() if r_hat(x) > largest_allowed(x)]
-        if apart:
-            said.append(f"the chains disagree on {listed(apart)}: more burn-in or draws are needed")
         single = int((fit.cluster_sizes == 1).sum())
         if single:
             said.append(
                 f"{single} of {fit.n_clusters} groups {'holds' if single == 1 else 'hold'} one agent"
                 f"{'' if single == 1 else ' each'}, who is like nobody else"
             )
-        loose = np.flatnonzero((self.together < LOOSE) & (fit.cluster_sizes > 1)).tolist()
+        loose = np.flatnonzero((self.how_sure < LOOSE) & (fit.cluster_sizes > 1)).tolist()
         if loose:
             names = listed([str(e + 1) for e in loose[:8]]) + (", …" if len(loose) > 8 else "")
             said.append(f"group{'' if len(loose) == 1 else 's'} {names}: draws often divide the members")
-        low, high = np.quantile(fit.draws.arrays["n_clusters"], (TAIL, 1.0 - TAIL))
+        low, high = np.quantile(fit.draws.arrays["n_groups"], (TAIL, 1.0 - TAIL))
         if fit.shows_a_draw:
             said.append(
                 "groups overlap, so that no partition is near all draws: shown is the draw nearest to all; "

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import StageTables, stage_tables
-from permix.dp_mallows.lists.clusters_jit import START, log_likelihoods, update_centers
-from permix.dp_mallows.lists.predictive_rows_jit import SkipBins, log_prior_chances, row_scratch, skip_bins
-from permix.dp_mallows.lists.seating_jit import ListClusters, Opening, fill_all_rows
-from permix.dp_mallows.lists.top_lists_jit import TopLists, collect_members, top_lists
+from permix.dp_mallows.lists.clusters_jit import START, log_likelihoods, log_prior_chances, update_centers
+from permix.dp_mallows.lists.many_items_jit import ByList
+from permix.dp_mallows.lists.pair_counts_jit import MOST_PAIRS, ByPair, count_pairs
+from permix.dp_mallows.lists.predictive_rows_jit import LEAST, SkipBins, row_scratch, skip_bins
+from permix.dp_mallows.lists.seating_jit import ListClusters, Opening
+from permix.dp_mallows.lists.top_lists_jit import Members, TopLists, collect_members, top_lists
 from permix.errors import DataError
 from permix.kernels.streams import draw_key
 from permix.moves.state import PartitionState, first_concentration, roomy
@@ -65,40 +67,43 @@ def list_model(
     tables = stage_tables(n_items, n_stages, rates(n_stages), strength, len(lists.list_of))
     bins = skip_bins(n_items, exact=False)
     chances = np.exp(log_prior_chances(tables, n_items))
-    opening = new_cluster(row_scratch(), tables, bins, n_items, chances)
+    # Relative to choosing at random, as in all rows.
+    joining = chances[:, np.minimum(bins.middle, n_items - 1)] * (tables.skips[:, None] + 1)
+    opening = new_cluster(tables, np.maximum(joining, LEAST), chances)
     return ListModel(lists, n_items, n_stages, tables, prior, bins, opening)
 
 
 def empty_slots(capacity: int, n_items: int, n_stages: int, bins: SkipBins) -> ListClusters:
-    """Return slots for clusters, all free."""
+    """Return slots for clusters, all free; ``capacity`` is a multiple of four."""
     stages = (capacity, n_stages)
+    places = np.repeat(np.arange(n_items, dtype=np.int16)[:, None], capacity, axis=1)
+    few = n_stages * n_items**2 <= MOST_PAIRS
     return ListClusters(
         sizes=np.zeros(capacity, dtype=np.int64),
-        log_sizes=np.full(capacity, -np.inf),
-        places=np.zeros((n_items, capacity), dtype=np.int16),
+        weights=np.zeros(capacity),
+        places=places,
+        words=places.view(np.uint64),
         totals=np.zeros(stages),
         counts=np.zeros(stages),
         log_integrals=np.zeros(stages),
         joining=np.ones((*stages, len(bins.middle))),
         own=np.ones((*stages, bins.n_exact)),
         theta=np.zeros(stages),
+        settled=np.zeros(capacity, dtype=np.bool_),
+        pairs=np.zeros((*stages, n_items, n_items) if few else (capacity, 0, 0, 0)),
     )
 
 
-def new_cluster(
-    rows: Any, tables: StageTables, bins: SkipBins, n_items: int, chances: np.ndarray | None = None
-) -> Opening:
+def new_cluster(tables: StageTables, joining: np.ndarray, chances: np.ndarray) -> Opening:
     """Return rows of a cluster that nobody is in, and the distribution of its first list's skips.
 
-    These have ``chances`` (stages, items), by default those of the rows.
+    These have ``chances`` (stages, items).
     """
-    slot = empty_slots(1, n_items, len(tables.skips), bins)
-    fill_all_rows(rows, tables, bins, slot, 1)
-    weights = slot.joining[0] if chances is None else chances
     last = tables.skips[:, None]
-    totals = np.cumsum(weights, axis=1)
-    cumulative = np.where(np.arange(n_items) < last, totals / np.take_along_axis(totals, last, axis=1), 1.0)
-    return Opening(slot.joining[0], cumulative)
+    totals = np.cumsum(chances, axis=1)
+    within = np.arange(chances.shape[1]) < last
+    cumulative = np.where(within, totals / np.take_along_axis(totals, last, axis=1), 1.0)
+    return Opening(np.ascontiguousarray(joining), cumulative)
 
 
 class ListState(PartitionState):
@@ -143,20 +148,23 @@ class ListState(PartitionState):
         for name, array in self.clusters._asdict().items():
             if name == "places":
                 array[:, : len(used)] = array[:, used]
-            else:
+            elif name != "words":
                 array[: len(used)] = array[used]
         self.clusters.sizes[len(used) :] = 0
-        self.clusters.log_sizes[len(used) :] = -np.inf
+        self.clusters.weights[len(used) :] = 0.0
 
     # Statistics.
 
     def count_members(self) -> None:
+        """Compute sizes and pairs from the labels."""
         sizes = np.bincount(self.labels[self.labels >= 0], minlength=self.n_clusters)
         self.clusters.sizes[:] = 0
         self.clusters.sizes[: self.n_clusters] = sizes
         held = self.clusters.sizes
-        with np.errstate(divide="ignore"):
-            self.clusters.log_sizes[:] = np.log(np.where(held > 0, held - self.model.discount, 0.0))
+        self.clusters.weights[:] = np.where(held > 0, held - self.model.discount, 0.0)
+        if self.clusters.pairs.size:
+            self.clusters.pairs[: self.n_clusters] = 0.0
+            count_pairs(self.model.lists, self.labels, self.n_clusters, self.clusters.pairs)
 
     def set_labels(self, labels: np.ndarray, rng: np.random.Generator) -> None:
         """Put agents into the clusters named by ``labels`` (any integers), and give these plausible centers.
@@ -175,19 +183,36 @@ class ListState(PartitionState):
         All centers, or those of the clusters ``which``. Returns how many stagewise proposals were accepted.
         """
         model = self.model
-        starts, members = collect_members(model.lists, self.labels, self.n_clusters)
         key = draw_key(rng) if n_rounds > 0 else np.zeros(2, dtype=np.uint64)
         taken = np.zeros(self.n_clusters, dtype=np.int64)
-        given = (model.rows(), model.lists, starts, members, model.tables, model.opening, self.clusters, key)
+        given = (model.rows(), self.source(), model.lists, model.tables, model.opening, self.clusters, key)
 
         def work(first: int, last: int) -> None:
             update_centers(*given, n_rounds, first, last, taken)
 
         if which is None:
-            over_rows(work, self.n_clusters, self.n * model.n_stages)
+            over_rows(work, self.n_clusters, self.clusters.pairs[0].size or self.n * model.n_stages)
         for k in () if which is None else which.tolist():
             work(k, k + 1)
         return int(taken.sum())
+
+    @property
+    def form(self) -> ByPair | ByList:
+        """A source without clusters, whose type says what compiled code reads."""
+        if self.clusters.pairs.size:
+            return ByPair(self.clusters.pairs, np.empty(0, dtype=np.int32))
+        none = Members(np.empty(0, dtype=np.int32), np.empty(0))
+        return ByList(self.model.lists, np.zeros(1, dtype=np.int64), none)
+
+    def source(self) -> ByPair | ByList:
+        """What centers depend on, for compiled code: counts of pairs, or lists."""
+        lists = self.model.lists
+        if isinstance(self.form, ByList):
+            return ByList(lists, *collect_members(lists, self.labels, self.n_clusters))
+        alone = np.full(self.n_clusters, -1, dtype=np.int32)
+        agents = np.flatnonzero(self.clusters.sizes[self.labels] == 1)
+        alone[self.labels[agents]] = lists.list_of[agents]
+        return ByPair(self.clusters.pairs, alone)
 
     def refresh(self) -> None:
         """Recompute all statistics from labels and centers."""

@@ -32,7 +32,7 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
         "interrupted": fit.draws.interrupted,
         "shows_a_draw": fit.shows_a_draw,
         "number_of_groups": fit.n_clusters,
-        "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_clusters"]),
+        "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_groups"]),
         "groups": [_group_report(fit, summaries, e) for e in range(fit.n_clusters)],
         "remarks": summaries.remarks(),
     }
@@ -47,7 +47,7 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
         "share": float(summaries.shares[e]),
         "share_low": float(low),
         "share_high": float(high),
-        "together": float(summaries.together[e]),
+        "how_sure": float(summaries.how_sure[e]),
         "expected_distance": float(summaries.expected_distances[e]),
         "center": [str(item) for item in center["item"]],
         **{name: center[name].tolist() for name in ("expected_rank", "rank_low", "rank_high")},
@@ -66,7 +66,7 @@ def show(report: dict[str, Any], title: str) -> None:
     fit_tables.print_if_not_converged(report)
     which = "the partition nearest to all draws"
     if report["shows_a_draw"]:
-        which = "those of the draw nearest to all others"
+        which = f"{'that' if n == 1 else 'those'} of the draw nearest to all others"
     print(
         f"The {groups} below {'is' if n == 1 else 'are'} {which} (least expected "
         f"{fit_tables.LOSSES[report['loss']]}); shares are means over draws of the groups most like each, "
@@ -74,16 +74,16 @@ def show(report: dict[str, Any], title: str) -> None:
     )
     rows = []
     for k, part in enumerate(found):
-        shares = (f"{part[name]:.1%}" for name in ("share", "share_low", "share_high", "together"))
+        shares = (f"{part[name]:.1%}" for name in ("share", "share_low", "share_high", "how_sure"))
         rows.append([k + 1, part["agents"], *shares, round(part["expected_distance"], 2)])
-    columns = ["group", "agents", "share", "from", "to", "together", "expected distance"]
+    columns = ["group", "agents", "share", "from", "to", "how sure", "expected distance"]
     print_table("Groups", columns, rows)
     _print_centers(found)
     _print_decays(found)
     if n > MAX_GROUPS:
         print(f"... and {count_of(n - MAX_GROUPS, 'smaller group')}; --json shows all\n")
     print(
-        "together: the share of the members that one group of a draw holds\n"
+        "how sure: the share of the members that one group of a draw holds\n"
         f"expected distance: pairs that a list of {report['longest_list']} orders unlike the center\n"
         "decay: at 0 every item left is as likely to come next; the larger, the surer the center's next one\n"
     )

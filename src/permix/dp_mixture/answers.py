@@ -71,7 +71,7 @@ def labels(fit: MixtureFit, table: Table) -> Answer:
     np.add.at(votes, (alike, fit.labels), 1.0)
     group = votes.argmax(axis=1)[alike]  # where most of them are, the larger group if as many are in another
     mine = fit.labels == group
-    sure = np.bincount(alike, fit.confidence * mine) / np.bincount(alike, mine)
+    sure = np.bincount(alike, fit.how_sure * mine) / np.bincount(alike, mine)
     rows = zip(table.ids, (group + 1).tolist(), np.round(sure[alike], 4).tolist(), strict=True)
     return Answer(
         f"{count_of(fit.n, 'row')}: group, and how sure that is", [table.id_name, "group", "how_sure"], rows
@@ -96,7 +96,7 @@ def groups(fit: MixtureFit, data: NewData, question: Question) -> Answer:
     )
     return Answer(
         f"{count_of(len(table.ids), 'row')}: group, and the probability that a row belongs to none",
-        [table.id_name, "group", "probability", "new"],
+        [table.id_name, "group", "how_sure", "new"],
         rows,
     )
 

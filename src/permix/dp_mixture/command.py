@@ -34,7 +34,7 @@ COMMAND = ModelCommand(
     """,
     examples=(
         "permix fit dp-mixture points.csv -o points.permix",
-        "permix fit dp-mixture survey.csv --family categorical --id person -o survey.permix",
+        "permix fit dp-mixture survey.csv --family categorical --id who -o s.permix",
     ),
     parameters=DPMixtureParameters,
     source=TABLES,

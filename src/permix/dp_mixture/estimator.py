@@ -34,7 +34,7 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
         Point estimate of the partition, with at most as many groups as half of the draws have; group 0 is
         the largest.
     n_clusters_ : int
-        Number of groups in ``labels_``; its posterior is ``posterior_["posterior"]["n_clusters"]``.
+        Number of groups in ``labels_``; its posterior is ``posterior_["posterior"]["n_groups"]``.
     cluster_sizes_ : ndarray
         Number of members of each group.
     cluster_parameters_ : dict of str to ndarray
@@ -145,7 +145,7 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
 
         fit = self._fitted()
         index = pd.RangeIndex(fit.n_clusters, name="group")
-        sure = pd.Series(fit.confidence).groupby(fit.labels).mean()
+        sure = pd.Series(fit.how_sure).groupby(fit.labels).mean()
         main = fit.cluster_parameters[fit.family.main_parameter]
         names = fit.family.parameter_names(fit.columns)
         frame = pd.DataFrame({"size": fit.cluster_sizes, "how_sure": sure.to_numpy()}, index=index)
@@ -166,7 +166,7 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
     """Say what is wrong where scikit-learn's message would not: rankings, and text among numbers."""
     if isinstance(X, AgentTable):
         raise DataError(
-            f"{type(X).__name__} are not rows of numbers: their item codes would be clustered as if they "
+            f"{type(X).__name__} are not rows of numbers: their item codes would be treated as if they "
             "were measurements. For groups of rankings see permix.MallowsMixture."
         )
     if not hasattr(X, "columns"):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
-from permix.errors import CellError, DataError, PermixWarning
+from permix.errors import Argument, CellError, DataError, PermixWarning
 from permix.families import Family
 from permix.families.contract_jit import seat_all
 from permix.moves import describe_move
@@ -24,14 +24,16 @@ from permix.moves.recipe import describe_burn_in, moves_of
 from permix.moves.start import Start, check_start, seat_all_data, start_of_chain
 from permix.moves.state import MixtureState, score_empty
 from permix.partitions import FiniteDirichlet, PartitionPrior
-from permix.partitions.geometry import assignment_confidence
+from permix.partitions.geometry import how_sure
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, nearest_partition
+from permix.runtime.progress import Display
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
+MakeState = Callable[[np.random.Generator], MixtureState]
 # Hyper-parameters are chosen by chains of at most this many iterations, two under each candidate.
 MAX_TRIAL_STEPS = 20
 
@@ -72,9 +74,9 @@ class MixtureFit(EstimatedPartition):
         return self.family.parameters(stats, self.n_clusters)
 
     @cached_property
-    def confidence(self) -> Array:
+    def how_sure(self) -> Array:
         """How sure the label of each row is: the mean probability that it is with its fellow members."""
-        return np.asarray(assignment_confidence(self.draws.arrays["labels"], self.labels))
+        return np.asarray(how_sure(self.draws.arrays["labels"], self.labels))
 
 
 def fit_mixture(
@@ -85,9 +87,9 @@ def fit_mixture(
     prior = as_prior(settings.prior)
     n = int(table.shape[0])
     if n == 0:
-        raise DataError("there are no rows to cluster")
+        raise DataError("there are no rows to group")
     if isinstance(prior, FiniteDirichlet) and prior.n > n:
-        warnings.warn(f"{prior.n} components are more than the {n} rows", PermixWarning, stacklevel=2)
+        warnings.warn(f"{prior.n} groups are more than the {n} rows", PermixWarning, stacklevel=2)
     check_start(settings.init, n, prior)
     with naming_columns(feature_names):
         candidates = family.candidates(table)
@@ -97,13 +99,10 @@ def fit_mixture(
         family = _most_probable(candidates, data, n, prior, settings)
     for column, doubt in family.doubts(data)[:1]:
         name = repr(feature_names[column]) if feature_names else str(column + 1)
-        warnings.warn(
-            f"column {name}: {doubt}. Set prior_mean, prior_scale and noise_scale in the units of the data, "
-            "or use the family gaussian-niw, which takes its scales from the data.",
-            PermixWarning,
-            stacklevel=3,
-        )
-    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
+        scales = (Argument("prior_mean"), ", ", Argument("prior_scale"), " and ", Argument("noise_scale"))
+        niw = " in the units of the data, or use the family gaussian-niw, which takes them from the data."
+        warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=3)
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
     draws = run_chains(
         _first_states(family, data, n, prior, settings.init, settings.n_chains),
         move,
@@ -127,7 +126,7 @@ def fit_mixture(
 
 def _first_states(
     family: Family, data: Any, n: int, prior: PartitionPrior, init: Start, n_chains: int
-) -> list[Callable[[np.random.Generator], MixtureState]]:
+) -> list[MakeState]:
     """How each chain makes its first state."""
     empty_scores = score_empty(family, data, n)
 
@@ -144,28 +143,58 @@ def _most_probable(
 ) -> Family:
     """Return the candidate whose best partition has the largest log joint with the data.
 
-    Two short chains, from either side, look for partitions under each. They have a seed of their own and a
+    Two short chains, from either side, look for partitions under each. They go on only for candidates that
+    would come up with the best so far if they kept gaining as they do. They have a seed of their own and a
     length that depends on burn-in alone, so that a run which is continued or made longer chooses the same.
     """
+
+    def seated(family: Family, labels: Array, rng: np.random.Generator) -> MixtureState:
+        state = MixtureState(family, data, n, prior)
+        state.set_labels(labels)
+        return state
+
     n_steps = min(settings.n_burn_in // 12, MAX_TRIAL_STEPS)
-    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
-    trials = run_chains(
-        [state for family in candidates for state in _first_states(family, data, n, prior, "both", 2)],
-        move,
-        n_draws=max(1, n_steps // 2),
-        n_burn_in=n_steps // 2,
-        n_thin=1,
-        n_chains=2 * len(candidates),
-        random_state=0,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        burn_in_move=burn_in_move,
-        fingerprint={},
-    )
+    n_first = max(n_steps // 3, min(n_steps, 4))
+    starts = [_first_states(family, data, n, prior, "both", 2) for family in candidates]
+    trials = _try_out(starts, n_first, 0, settings)
+    values = trials.arrays["log_joint"].reshape(len(candidates), 2, -1)
+    reached = values.max(axis=(1, 2))
+    gains = (values[..., -1] - values[..., 0]).max(axis=1) / max(values.shape[2] - 1, 1)
+    possible = reached + np.maximum(gains, 0.0) * (n_steps - n_first)
+    hopeful = np.flatnonzero(possible >= reached.max()).tolist()
+    if len(hopeful) > 1 and n_steps > n_first:
+        labels = trials.arrays["labels"].reshape(len(candidates), 2, -1, n)[:, :, -1]
+        starts = [[partial(seated, candidates[c], labels[c, chain]) for chain in range(2)] for c in hopeful]
+        trials = _try_out(starts, n_steps - n_first, 1, settings)
+        later = trials.arrays["log_joint"].reshape(len(hopeful), -1).max(axis=1)
+        reached[hopeful] = np.maximum(reached[hopeful], later)
+    return candidates[int(np.argmax(reached))]
+
+
+def _try_out(
+    starts: Sequence[Sequence[MakeState]], n_steps: int, seed: int, settings: DPMixtureParameters
+) -> Draws:
+    """Run short chains, half of them climbing, half to be kept."""
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
+    makers = [make for of_candidate in starts for make in of_candidate]
+    with Display(settings.progress) as display:
+        display.begin(f"choosing the scale of groups by {len(makers)} short chains")
+        trials = run_chains(
+            makers,
+            move,
+            n_draws=max(1, n_steps - n_steps // 2),
+            n_burn_in=n_steps // 2,
+            n_thin=1,
+            n_chains=len(makers),
+            random_state=seed,
+            n_jobs=settings.n_jobs,
+            progress=False,
+            burn_in_move=burn_in_move,
+            fingerprint={},
+        )
     if trials.interrupted:
         raise KeyboardInterrupt
-    reached = trials.arrays["log_joint"].reshape(len(candidates), -1).max(axis=1)
-    return candidates[int(np.argmax(reached))]
+    return trials
 
 
 def _warn_if_nothing_moved(draws: Draws) -> None:

@@ -10,7 +10,7 @@ from permix.estimators.checks import Made, Whole
 from permix.estimators.parameters import LOSS, ChainParameters, declare
 from permix.registries import FAMILIES, PRIORS, move_names, part
 
-STARTS = ("both", "sequential", "one-cluster", "random")
+STARTS = ("both", "sequential", "one-group", "random")
 
 
 def as_family(family: Any) -> Any:
@@ -130,7 +130,7 @@ class DPMixtureParameters(ChainParameters):
     init: Any = declare(
         "both",
         Whole(1, special=STARTS),
-        "Where chains start: sequential, one-cluster, both (in turn), random, or a number of groups. "
+        "Where chains start: sequential, one-group, both (in turn), random, or a number of groups. "
         "Sequential predicts the data one by one in random order, random draws from the prior, a number is "
         "so many groups at random. Where chains from many and from few groups do not meet, R-hat shows it.",
     )

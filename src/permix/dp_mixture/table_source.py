@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.cli.command import Option, Source
-from permix.errors import Argument, DataError
+from permix.cli.command import IGNORE, Option, Source
+from permix.errors import Argument, DataError, about_parameters
 from permix.registries import FAMILIES
 
 TABLES = Source(
@@ -21,7 +21,7 @@ TABLES = Source(
             "Whether the first line of a CSV file names the columns [default: what it looks like].",
             ("--header/--no-header",),
         ),
-        "ignore": Option(list[str], "Column of a CSV file to leave out; may be repeated."),
+        "ignore": IGNORE,
     },
     "permix.dp_mixture.table_source:read_table",
 )
@@ -88,7 +88,7 @@ class Table(NamedTuple):
             return self
         missing = [name for name in columns if name not in here]
         if missing:
-            raise DataError(f"{self.file} has no column {missing[0]!r}, to which the model was fitted")
+            raise DataError(f"{self.file}: there is no column {missing[0]!r}, to which the model was fitted")
         extra = [name for name in here if name not in columns]
         if extra:
             raise DataError(
@@ -105,15 +105,13 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     row_column, ignore = values.get("row_column"), values.get("ignore") or []
     header = values.get("header")
     if file.suffix in (".npy", ".npz"):
+        from permix.data.io.text_files import check_file
+
+        check_file(file)
         if row_column is not None or ignore or header is not None:
-            raise DataError(
-                Argument("row_column"),
-                ", ",
-                Argument("ignore"),
-                " and ",
-                Argument("header"),
-                f" are for CSV files; {file.name} has no column names",
-            )
+            idle = (Argument("row_column"), ", ", Argument("ignore"), " and ", Argument("header"))
+            with about_parameters():
+                raise DataError(*idle, f" are for CSV files; {file.name} has no column names")
         from permix.data.io.numpy_files import read_npy, read_sparse
 
         if file.suffix == ".npz":
@@ -126,14 +124,15 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
             raise DataError(f"{file} holds an array of shape {rows.shape}; expected rows and columns")
         return Table(file, rows, list(range(1, rows.shape[0] + 1)), "row")
     from permix.data.io.frames import read_frame
+    from permix.data.io.table_columns import no_column
 
     frame = read_frame(file, header=header)
     left_out = [*ignore, *([row_column] if row_column else [])]
-    unknown = [name for name in left_out if name not in frame.columns]
-    if unknown:
-        raise DataError(
-            f"{file.name} has no column {unknown[0]!r}; its columns are {', '.join(map(str, frame.columns))}"
-        )
+    for name in left_out:
+        if name not in frame.columns:
+            raise no_column(
+                file, name, " to ignore" if name in ignore else " to name the rows", frame.columns
+            )
     ids = list(frame[row_column]) if row_column else list(range(1, len(frame) + 1))
     frame = frame.drop(columns=left_out)
     for name in frame.columns:

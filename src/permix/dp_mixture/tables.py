@@ -17,18 +17,24 @@ MAX_GROUPS = 30
 
 def report(fit: MixtureFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
+    parameters = fit.cluster_parameters
     return {
         "model": fit.model,
         "family": fit.family.name,
         "observations": fit.n,
         "columns": fit.family.parameter_names(fit.columns),
         **fit_tables.chains_report(fit.draws),
-        "groups": fit.n_clusters,
-        "group_sizes": fit.cluster_sizes.tolist(),
-        "how_sure": [float(fit.confidence[fit.labels == k].mean()) for k in range(fit.n_clusters)],
-        "group_parameters": {name: values.tolist() for name, values in fit.cluster_parameters.items()},
+        "number_of_groups": fit.n_clusters,
+        "groups": [
+            {
+                "size": int(fit.cluster_sizes[k]),
+                "how_sure": float(fit.how_sure[fit.labels == k].mean()),
+                "parameters": {name: values[k].tolist() for name, values in parameters.items()},
+            }
+            for k in range(fit.n_clusters)
+        ],
         "main_parameter": fit.family.main_parameter,
-        "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_clusters"]),
+        "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_groups"]),
         "loss": fit.estimate.loss,
     }
 
@@ -36,7 +42,8 @@ def report(fit: MixtureFit) -> dict[str, Any]:
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     shares = report["posterior_number_of_groups"].items()
-    groups, rows_ = count_of(report["groups"], "group"), count_of(report["observations"], "observation")
+    found = report["groups"]
+    groups, rows_ = count_of(len(found), "group"), count_of(report["observations"], "observation")
     print_table(
         f"{title}: {rows_}, {groups}, {report['family']} family",
         ["number of groups", "posterior probability"],
@@ -44,11 +51,11 @@ def show(report: dict[str, Any], title: str) -> None:
     )
     fit_tables.print_if_not_converged(report)
     print(
-        f"The {groups} below {'is' if report['groups'] == 1 else 'are'} the partition nearest to all draws "
+        f"The {groups} below {'is' if len(found) == 1 else 'are'} the partition nearest to all draws "
         f"(least expected {fit_tables.LOSSES[report['loss']]}).\n"
     )
     main = report["main_parameter"]
-    values = np.asarray(report["group_parameters"][main])
+    values = np.asarray([group["parameters"][main] for group in found])
     # The columns in which the groups differ most are the ones worth the width of a terminal.
     shown = np.sort(np.argsort(-np.ptp(values, axis=0), kind="stable")[:MAX_COLUMNS])
     names = report["columns"]
@@ -57,10 +64,10 @@ def show(report: dict[str, Any], title: str) -> None:
         f"Groups ({main} of {some}{count_of(len(names), 'column')})",
         ["group", "size", "how sure", *[names[j] for j in shown]],
         [
-            [k + 1, size, f"{report['how_sure'][k]:.2f}", *[float(value) for value in values[k, shown]]]
-            for k, size in enumerate(report["group_sizes"][:MAX_GROUPS])
+            [k + 1, group["size"], f"{group['how_sure']:.2f}", *[float(value) for value in values[k, shown]]]
+            for k, group in enumerate(found[:MAX_GROUPS])
         ],
     )
-    if report["groups"] > MAX_GROUPS:
-        print(f"... and {report['groups'] - MAX_GROUPS} smaller groups; --json shows all\n")
+    if len(found) > MAX_GROUPS:
+        print(f"... and {len(found) - MAX_GROUPS} smaller groups; --json shows all\n")
     fit_tables.print_chains(report)

@@ -149,7 +149,7 @@ PARTITION_FIELDS = {
     **draw_fields(
         optional=False,
         labels=field("int", "observations", where=fields.below("observations")),
-        **dict.fromkeys(("n_clusters", "largest_cluster", "log_likelihood", "log_joint"), number()),
+        **dict.fromkeys(("n_groups", "largest_group", "log_likelihood", "log_joint"), number()),
     ),
     "draws/concentration": field("real", "chains", "draws", where=fields.positive, optional=True),
     "point_estimate": field("int", "observations", where=(fields.below("observations"), fields.partition)),
@@ -167,7 +167,7 @@ def partitions_of(saved: Saved, learned: bool) -> tuple[Draws, PointEstimate]:
     """Return draws and point estimate; ``learned``: whether the draws have a concentration."""
     draws = draws_of(saved)
     numbers = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1
-    require(np.array_equal(draws.arrays["n_clusters"], numbers), "n_clusters")
+    require(np.array_equal(draws.arrays["n_groups"], numbers), "n_groups")
     require(len(draws.seeds) == saved.sizes["chains"], "seeds")
     require(("concentration" in draws.arrays) == learned, "concentration")
     return draws, estimate_from(saved.arrays["point_estimate"], saved.facts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from permix.errors import DataError, ParameterError
+from permix.errors import DataError, ParameterError, Wording
 
 # Whole numbers beyond this do not fit the arrays that count with them.
 MOST = 2**63 - 1
@@ -27,6 +27,7 @@ class Check:
     """What a parameter may be. ``special`` are values accepted as they are, such as None or "auto"."""
 
     special: tuple[Any, ...] = ()
+    option = ""  # what the value must be in the words of the command line, where these are others
     noun = ""  # what the value is, for the parameter lists of docstrings; by default all that is accepted
 
     def __call__(self, name: str, value: Any) -> Any:
@@ -37,8 +38,13 @@ class Check:
                 return special
         checked = self.convert(value)
         if checked is NotImplemented:
-            raise ParameterError(name, value, self.allowed())
+            raise self.refusal(name, value)
         return checked
+
+    def refusal(self, name: str, value: Any) -> ParameterError:
+        """Return the error that says what the value must be, in Python and on the command line."""
+        allowed = self.allowed()
+        return ParameterError(name, value, Wording(allowed, self.option) if self.option else allowed)
 
     def convert(self, value: Any) -> Any:
         """Return the value in its own type, or ``NotImplemented`` where it is none that may be."""
@@ -50,11 +56,15 @@ class Check:
 
     def kind(self) -> str:
         """Say what the value is, for the parameter lists of docstrings."""
-        return " or ".join([self.noun, *map(_written, self.special)]) if self.noun else self.allowed()
+        return either(self.noun, *map(_written, self.special)) if self.noun else self.allowed()
 
     def allowed(self) -> str:
         """Say all that is accepted, special values included."""
-        return " or ".join([self.must_be(), *map(_written, self.special)])
+        must, words = self.must_be(), [word for word in self.special if word is not None]
+        none = ["None"] if None in self.special else []
+        # A number with bounds has a comma in it: words go before it.
+        said = either(*map(_written, words), must) if words else must
+        return either(said, *none)
 
     def to_json(self, value: Any) -> Any:
         """Return what files hold of the value."""
@@ -67,6 +77,13 @@ class Check:
     def parse(self, text: str) -> Any:
         """Return the value that a word on the command line means."""
         return text
+
+
+def either(*things: str) -> str:
+    """Join what may be chosen: "a", "a or b", "a, b or c"; with a comma before "or" where one has commas."""
+    *first, last = things
+    comma = "," if any("," in thing for thing in things) and first and not first[-1].endswith(",") else ""
+    return f"{', '.join(first)}{comma} or {last}" if first else last
 
 
 def _written(value: Any) -> str:
@@ -142,7 +159,10 @@ class Choice(Check):
         return str(value) if isinstance(value, str) and value in self.words else NotImplemented
 
     def must_be(self) -> str:
-        return " or ".join(_written(word) for word in self.words)
+        return either(*map(_written, self.words))
+
+    def parse(self, text: str) -> Any:
+        return next((word for word in self.words if word == text.casefold()), text)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -163,6 +183,7 @@ class Seed(Check):
     """Anything that starts a random stream. Files keep whole numbers; streams cannot be written down."""
 
     special = (None,)
+    option = "a whole number, 0 or more"
 
     def convert(self, value: Any) -> Any:
         import numpy as np
@@ -223,6 +244,7 @@ class Concentration(Check):
     """A number, or a Gamma prior that learns it."""
 
     noun = "float or Gamma"
+    option = "a number or gamma(SHAPE,RATE)"
 
     def convert(self, value: Any) -> Any:
         from permix.partitions import Gamma

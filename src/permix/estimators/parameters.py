@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from permix.errors import DataError, ParameterError
+from permix.errors import DataError, ParameterError, about_parameters
 from permix.estimators.checks import Check, Choice, Folder, Seed, Switch, Threads, Whole
 
 
@@ -43,6 +43,7 @@ N_COMPONENTS: Any = declare(
     1,
     Whole(1),
     "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
+    flag="--groups",
     short="-k",
     positional=True,
 )
@@ -91,9 +92,10 @@ class Parameters:
     def __init__(self, *args: Any, **given: Any) -> None:
         values = signature_of(self.declared).bind(*args, **given)
         values.apply_defaults()
-        for name, value in values.arguments.items():
-            object.__setattr__(self, name, self._checked(name, value))
-        self.check_together()
+        with about_parameters():
+            for name, value in values.arguments.items():
+                object.__setattr__(self, name, self._checked(name, value))
+            self.check_together()
 
     def _checked(self, name: str, value: Any) -> Any:
         try:
@@ -105,7 +107,7 @@ class Parameters:
             raise
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             # A value so odd that looking at it fails: an array where a word should be, a broken __eq__.
-            raise ParameterError(name, value, self.declared[name].check.allowed()) from error
+            raise self.declared[name].check.refusal(name, value) from error
 
     def check_together(self) -> None:
         """Refuse combinations that make no sense; subclasses say which."""

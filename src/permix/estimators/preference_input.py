@@ -69,7 +69,8 @@ def _over_items(table: Any, items: tuple[Label, ...]) -> Any:
         raise DataError(
             f"the data do not know {some_names(absent)} of the model's items, but "
             f"{table.row_name(int(np.argmax(below)))} puts everything it leaves out below what it lists; "
-            "build the data with items=model.items_, or say that items not listed are unknown"
+            "say that items not listed are unknown",
+            Wording(", or build the data with items=model.items_", ": --unlisted unknown"),
         )
     return over_more_items(table, items, below)
 

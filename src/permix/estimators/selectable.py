@@ -32,6 +32,10 @@ class Selectable(abc.ABC):
     def fit(self, table: Any, settings: Any) -> Any:
         """Return a fit, without warnings about it."""
 
+    def fit_more(self, table: Any, settings: Any, smaller: Any) -> Any:
+        """Return a fit with more groups than ``smaller``, a fit to the same data that it may begin with."""
+        return self.fit(table, settings)
+
     @abc.abstractmethod
     def score(self, fit: Any, table: Any, seed: int) -> tuple[Array, Array]:
         """Return ln P of each row and its Monte Carlo error."""
@@ -43,6 +47,9 @@ class Selectable(abc.ABC):
     def criterion(self, criterion: str, fit: Any, table: Any) -> tuple[float, float]:
         """Return its value, and the (maybe effective) number of parameters in it."""
         raise NotImplementedError
+
+    def check_settings(self, table: Any, settings: Sequence[Any]) -> None:  # noqa: B027 (some use all)
+        """Refuse parameters that no fit to such data uses, from the fewest groups to the most."""
 
     def affordable(self, table: Any, rng: np.random.Generator) -> Any:
         """Return the table, or a random part of the agents where scoring all takes too long."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from permix.errors import CellError, DataError
+from permix.errors import Argument, CellError, DataError
 
 #: Numbers beyond this, in absolute value, overflow once they are squared and added up.
 LARGEST = 1e100
@@ -218,4 +218,4 @@ def check_positive(value: Any, name: str) -> None:
     """Refuse hyper-parameters that are not positive and finite."""
     array = np.asarray(value, dtype=np.float64)
     if not (np.all(np.isfinite(array)) and np.all(array > 0)):
-        raise DataError(f"{name} must be positive and finite, got {value!r}")
+        raise DataError(Argument(name), f" must be positive and finite, got {value!r}")

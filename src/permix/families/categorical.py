@@ -73,7 +73,7 @@ class Categorical(Family):
         for j, column in enumerate(_columns(X)):
             present = list(dict.fromkeys(value for value in column.tolist() if not _is_missing(value)))
             if not present:
-                raise CellError(None, j, "{place} has no entry at all: leave it out, or give levels=")
+                raise CellError(None, j, "{place} has no entry at all: leave it out, or name its levels")
             if len(present) == len(column) >= FEWEST_IDS:
                 warnings.warn(
                     f"every row has a different answer in column {j + 1}, such as {present[0]!r}: if it "

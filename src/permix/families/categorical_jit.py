@@ -169,4 +169,4 @@ def _draw(rng, stats, k, out):
         out[j] = level - first
 
 
-contract.use_defaults(CategoricalStats, contract.extend)
+contract.use_defaults(CategoricalStats, contract.log_predictive_above, contract.extend)

@@ -8,7 +8,7 @@ move serve every family. A slot that holds no datum is a valid, empty cluster: i
 prior predictive and its marginal likelihood is 1.
 
 Arrays are stored with the cluster as their last axis wherever a datum is scored against all
-clusters at once: the inner loop then runs over clusters and vectorises.
+clusters at once: the inner loop then runs over clusters and vectorizes.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ def remove(stats, data, i, k):
 def log_predictive(stats, data, i, n_clusters, out):
     """Write ln p(x_i | members of cluster k) to ``out[k]`` for the first ``n_clusters`` clusters."""
     _undefined("log_predictive")
+
+
+def log_predictive_above(stats, data, i, n_clusters, out):
+    """Do as :func:`log_predictive`; where that is below the ``out[k]`` given, minus infinity will do."""
+    _undefined("log_predictive_above")
 
 
 def log_predictive_without(stats, data, i, k):
@@ -112,6 +117,10 @@ def score_and_add(stats, data, i, starts, n_clusters, out):
 # --- what serves where a family has nothing better ------------------------------------------------
 
 
+def _log_predictive(stats, data, i, n_clusters, out):
+    log_predictive(stats, data, i, n_clusters, out)
+
+
 def _extend(stats, data, i, starts, n_clusters, out):
     score_and_add(stats, data, i, starts, n_clusters, out)
 
@@ -133,6 +142,7 @@ def _add_row(stats, data, i, weight, direction):
 
 
 DEFAULTS = {
+    log_predictive_above: _log_predictive,
     extend: _extend,
     clear_members: _clear_all,
     project: _project_row,
@@ -141,8 +151,9 @@ DEFAULTS = {
 
 
 def use_defaults(stats_class, *declared):
-    """Implement functions of the contract as for any family: ``extend`` by a score and an addition,
-    ``clear_members`` by ``clear``, ``project`` and ``add_vector`` on rows of a table as they are.
+    """Implement functions of the contract as for any family: ``log_predictive_above`` by ``log_predictive``,
+    ``extend`` by a score and an addition, ``clear_members`` by ``clear``, ``project`` and ``add_vector`` on
+    rows of a table as they are.
     """
     for function in declared:
         implements(function, stats_class)(DEFAULTS[function])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from permix.errors import DataError
+from permix.errors import Argument, DataError
 from permix.families.base import Family, check_positive, finite_matrix, fitting_matrix, vector_of
 from permix.families.gaussian_jit import GaussianStats
 
@@ -53,7 +53,7 @@ class Gaussian(Family):
         check_positive(self.noise_scale, "noise_scale")
         check_positive(self.prior_scale, "prior_scale")
         if not np.all(np.isfinite(np.asarray(self.prior_mean, dtype=np.float64))):
-            raise DataError(f"prior_mean must be finite, got {self.prior_mean!r}")
+            raise DataError(Argument("prior_mean"), f" must be finite, got {self.prior_mean!r}")
 
     def resolve(self, X: Any) -> Self:
         """Give every hyper-parameter one value per column."""

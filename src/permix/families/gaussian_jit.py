@@ -34,7 +34,7 @@ class GaussianStats(NamedTuple):
     log_jacobian: float  # -Σ ln noise_scale: back to the user's units
     counts: np.ndarray  # (capacity,)
     sums: np.ndarray  # (d, capacity)
-    means: np.ndarray  # (d, capacity) posterior mean of the cluster's centre
+    means: np.ndarray  # (d, capacity) posterior mean of the cluster's center
     spread: np.ndarray  # (capacity,) Σ ‖x - x̄‖² within the cluster, kept by Welford's update
     half_precision: np.ndarray  # (1 or d, capacity) 1/(2 predictive variance)
     log_height: np.ndarray  # (capacity,) log of the predictive density at its mode
@@ -244,4 +244,10 @@ def _draw(rng, stats, k, out):
         out[j] = (stats.means[j, k] + scale * rng.standard_normal()) * stats.noise_scale[j]
 
 
-contract.use_defaults(GaussianStats, contract.clear_members, contract.project, contract.add_vector)
+contract.use_defaults(
+    GaussianStats,
+    contract.log_predictive_above,
+    contract.clear_members,
+    contract.project,
+    contract.add_vector,
+)

@@ -186,4 +186,4 @@ def _draw(rng, stats, k, out):
         out[min(word, out.shape[0] - 1)] += 1.0
 
 
-contract.use_defaults(MultinomialStats, contract.extend)
+contract.use_defaults(MultinomialStats, contract.log_predictive_above, contract.extend)

@@ -107,18 +107,21 @@ class GaussianNIW(Family):
         mean = np.asarray(self.prior_mean, dtype=np.float64)
         d = mean.shape[0]
         assert self.degrees_of_freedom is not None
+        lower = np.linalg.cholesky(np.asarray(self.scale, dtype=np.float64))
+        prior_factor = np.ascontiguousarray((lower / np.diag(lower)).T)
+        np.fill_diagonal(prior_factor, np.diag(lower) ** 2)
         return NIWStats(
             prior_mean=mean,
             prior_strength=float(self.prior_strength),
             degrees_of_freedom=self.degrees_of_freedom,
-            prior_cholesky=np.linalg.cholesky(np.asarray(self.scale, dtype=np.float64)),
+            prior_factors=prior_factor[None],
             counts=np.zeros(capacity),
-            sums=np.zeros((d, capacity)),
-            means=np.zeros((d, capacity)),
-            cholesky=np.zeros((d, d, capacity)),
+            sums=np.zeros((capacity, d)),
+            means=np.zeros((capacity, d)),
+            factors=np.zeros((capacity, d, d)),
             log_det=np.zeros(capacity),
             log_height=np.zeros(capacity),
-            work=np.zeros((d, capacity)),
+            work=np.zeros(d),
         )
 
     def direction_scales(self, data: Any) -> np.ndarray:
@@ -128,12 +131,14 @@ class GaussianNIW(Family):
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior means of each group's center and covariance."""
         d = stats.prior_mean.shape[0]
-        lower = np.tril(np.moveaxis(stats.cholesky[:, :, :n_clusters], 2, 0))
-        scales = lower @ np.swapaxes(lower, 1, 2)
+        factors = stats.factors[:n_clusters]
+        pivots = np.diagonal(factors, axis1=1, axis2=2)
+        upper = np.triu(factors, 1) + np.eye(d)
+        scales = np.swapaxes(upper, 1, 2) @ (pivots[:, :, None] * upper)
         freedom = stats.degrees_of_freedom + stats.counts[:n_clusters] - d - 1
         with np.errstate(divide="ignore"):
             covariance = np.where((freedom > 0)[:, None, None], scales / freedom[:, None, None], np.nan)
-        return {"mean": stats.means[:, :n_clusters].T.copy(), "covariance": covariance}
+        return {"mean": stats.means[:n_clusters].copy(), "covariance": covariance}
 
 
 def _share_of_variance(array: np.ndarray, freedom: float, share: float) -> np.ndarray:

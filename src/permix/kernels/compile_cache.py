@@ -10,7 +10,8 @@ the home folder can be written. Here an entry is named by a digest of
 - the signature, the processor, and the versions of Python and Numba.
 
 So an entry can never be stale, one edited file recompiles only what depends on it, and trees of the same
-content share their entries. One entry is one file: processes that write at once cannot disturb each other.
+content share their entries. One entry is one file: processes that write at once cannot disturb each other,
+and a process that needs what another is compiling waits for it.
 """
 
 from __future__ import annotations
@@ -26,32 +27,41 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import types
+from numba.core import event, types
 from numba.core.caching import CompileResultCacheImpl, dumps
 
 from permix.errors import PermixWarning
 from permix.kernels.pipelines import rebuild
+from permix.runtime.compiling import COMPILING
 
 # Entries that nobody read or wrote for so many days are removed.
 KEPT_DAYS = 60
+# A process that compiles the same thing is waited for so long at most.
+WAIT_SECONDS = 60.0
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w.]+))", re.MULTILINE
 )
 PACKAGE = Path(__file__).resolve().parents[1]
 # They decide where compiled code is kept and what errors are called, not what is compiled.
 NOT_COMPILED = {str(PACKAGE / "kernels" / "compile_cache.py"), str(PACKAGE / "errors.py")}
-# Files that implement contracts, by the file that defines the type they implement them for.
+# The locks of the entries that this process compiles now.
+_CLAIMS: dict[Path, Any] = {}
+_IMPLEMENTS = re.compile(r"@implements\(\s*\w+,\s*(?:of=)?(\w+)")
+# Files of other packages that implement contracts, by the file that defines the type they do it for.
 _IMPLEMENTED_IN: dict[str, set[str]] = {}
 
 
 def note_implementation(of: type, implementation: Callable[..., object]) -> None:
     """Remember that compiled code which handles ``of`` may contain ``implementation``."""
     file = implementation.__code__.co_filename
+    if Path(file).is_relative_to(PACKAGE):
+        return  # those of permix are known, imported or not, so that all processes name entries alike
     _IMPLEMENTED_IN.setdefault(_file_of_module(of.__module__), set()).add(file)
     _closure(file)
 
@@ -84,14 +94,14 @@ class ContentCache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for this signature from the present sources, or None."""
         target_context.refresh()
-        folder = self._folder()
-        if folder is None:
+        path = self.path(sig, target_context.codegen())
+        if path is None:
+            COMPILING.begin((self._function, sig))
             return None
-        path = folder / self._entry(sig, target_context.codegen())
-        try:
-            content = path.read_bytes()
-        except OSError:
+        content = _read(path) or self._missing(path, sig)
+        if content is None:
             return None
+        release(path)
         try:
             return rebuild(target_context, pickle.loads(content))
         except (
@@ -106,19 +116,52 @@ class ContentCache:
             # A torn or foreign file: what it stands for is compiled again and written over it.
             return None
 
+    def _missing(self, path: Path, sig: Any) -> bytes | None:
+        """Return what another process compiles just now; None if it is for this one to do."""
+        _watch_failures()
+        COMPILING.begin(path)
+        try:
+            if not self._form:
+                from permix.kernels.first_runs import note_missing
+
+                note_missing(self._function, sig)
+            claim(path, WAIT_SECONDS)
+            content = _read(path)
+        except BaseException:  # an interrupt
+            release(path)
+            raise
+        return content
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for this signature."""
-        folder = self._folder()
-        if folder is None or not self._format.check_cachable(data):
+        path = self.path(sig, data.codegen)
+        if path is None:
+            COMPILING.end((self._function, sig))
             return
-        path = folder / self._entry(sig, data.codegen)
         try:
-            handle, draft = tempfile.mkstemp(dir=folder, prefix=path.stem[:40], suffix=".tmp")
+            if not self._format.check_cachable(data):
+                return
+            handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:40], suffix=".tmp")
             with os.fdopen(handle, "wb") as file:
                 file.write(dumps(self._format.reduce(data)))
             os.replace(draft, path)
         except OSError as error:
-            _say_not_kept(folder, error)
+            _say_not_kept(path.parent, error)
+        finally:
+            release(path)
+
+    def path(self, sig: Any, codegen: Any) -> Path | None:
+        """Return the file of the entry for this signature, there or not yet; None if none is kept."""
+        folder = self._folder()
+        return None if folder is None else folder / self._entry(sig, codegen)
+
+    def give_up(self, sig: Any, codegen: Any) -> None:
+        """Note that something cannot be compiled."""
+        path = self.path(sig, codegen)
+        if path is None:
+            COMPILING.end((self._function, sig))
+        else:
+            release(path)
 
     def enable(self) -> None:
         """Do nothing: the cache is always on."""
@@ -135,7 +178,7 @@ class ContentCache:
         Those typed into a notebook have no file; those made inside a function depend on what it was given.
         """
         told_apart = self._function.__closure__ is None and _content(self._function.__code__.co_filename)[1]
-        return _usable_folder() if told_apart else None
+        return usable_folder() if told_apart else None
 
     def _entry(self, sig: Any, codegen: Any) -> str:
         function = self._function
@@ -158,6 +201,60 @@ class ContentCache:
         return f"{function.__name__}-{digest.hexdigest()[:40]}.bin"
 
 
+def claim(path: Path, seconds: float) -> bool:
+    """Say that this process compiles an entry; False if another does, and is not done in so many seconds."""
+    from filelock import FileLock, Timeout
+
+    global WAIT_SECONDS
+    if path in _CLAIMS:
+        return True
+    lock = FileLock(path.with_suffix(".lock"), thread_local=False)
+    try:
+        lock.acquire(timeout=seconds, poll_interval=0.05)
+    except Timeout:
+        if seconds:  # whoever compiles it is stopped or hangs: nothing is waited for any more
+            WAIT_SECONDS = 0.0
+        return False
+    except (OSError, NotImplementedError):  # a file system without locks: both compile it
+        return True
+    _CLAIMS[path] = lock
+    return True
+
+
+def release(path: Path) -> None:
+    """End what began with a missing entry: it is there now, or cannot be compiled."""
+    COMPILING.end(path)
+    lock = _CLAIMS.pop(path, None)
+    if lock is not None:
+        lock.release()
+        with suppress(OSError):  # on Windows, while another process waits for it
+            path.with_suffix(".lock").unlink()
+
+
+@cache
+def _watch_failures() -> None:
+    """Give up the claim on what cannot be compiled: Numba tells its cache of success alone."""
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            pass
+
+        def on_end(self, event: Any) -> None:
+            if event._exc_details is not None:  # ``is_failed`` says the contrary (Numba 0.61 to 0.68)
+                dispatcher, arguments = event.data["dispatcher"], event.data["args"]
+                if isinstance(dispatcher._cache, ContentCache):
+                    dispatcher._cache.give_up(tuple(arguments), dispatcher.targetctx.codegen())
+
+    event.register("numba:compile", Listener())
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
 class _Format(CompileResultCacheImpl):
     """Numba's serialization of compiled code, without its search for a folder."""
 
@@ -165,6 +262,19 @@ class _Format(CompileResultCacheImpl):
         self._lineno = function.__code__.co_firstlineno
         self._locator = self
         self._py_file = function.__code__.co_filename
+
+
+@cache
+def _own_implementations() -> dict[str, set[str]]:
+    """Return the files of permix that implement contracts, by the file that defines the type."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*_jit.py")):
+        text = _content(str(path))[1]
+        for name in set(_IMPLEMENTS.findall(text)):
+            for module, names, _ in _IMPORT.findall(text):
+                if name in re.findall(r"\w+", names):
+                    found.setdefault(_file_of(module, PACKAGE.parent), set()).add(str(path))
+    return found
 
 
 def _implementations() -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -176,7 +286,7 @@ def sources_digest(
     files: frozenset[str], implementations: tuple[tuple[str, tuple[str, ...]], ...] = ()
 ) -> str:
     """Return a digest of the files and of all they are built on."""
-    implemented_in = dict(implementations)
+    own, others = _own_implementations(), dict(implementations)
     found: set[str] = set()
     waiting = list(files)
     while waiting:
@@ -185,7 +295,7 @@ def sources_digest(
             continue
         new = _closure(file) - found
         found |= new
-        waiting.extend(by for built_on in new for by in implemented_in.get(built_on, ()))
+        waiting.extend(by for built_on in new for by in (*own.get(built_on, ()), *others.get(built_on, ())))
     # Contents alone, in an order that does not hang on where the package lies.
     return hashlib.sha256("".join(sorted(_content(file)[0] for file in found)).encode()).hexdigest()
 
@@ -289,7 +399,7 @@ def _files_of_types(kinds: Any) -> Iterator[str]:
 
 
 @cache
-def _usable_folder() -> Path | None:
+def usable_folder() -> Path | None:
     """Return the folder of entries, made and tidied, or None, with a warning, where it cannot be written."""
     folder = cache_folder()
     try:

@@ -1,7 +1,7 @@
 """Distances between full rankings: one pair, row by row, and all pairs.
 
 All six are right-invariant, d(a, b) = d(x, identity) with ``x[j]`` the rank in b of the j-th item of a.
-Kendall, Cayley and Ulam are read off x; the other three are sums over items, with no relabelling.
+Kendall, Cayley and Ulam are read off x; the other three are sums over items, with no relabeling.
 """
 
 from __future__ import annotations

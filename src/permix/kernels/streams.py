@@ -41,16 +41,11 @@ def new_stream():
     return np.empty(_SIZE, np.uint64)
 
 
-@kernel
 def draw_key(rng):
-    """Draw the two words of a key from a Generator."""
-    key = np.empty(2, np.uint64)
-    for i in range(2):
-        # 32 bits at a time from the top of a uniform: the same words on every platform.
-        high = np.uint64(rng.random() * 4294967296.0)
-        low = np.uint64(rng.random() * 4294967296.0)
-        key[i] = (high << np.uint64(32)) | low
-    return key
+    """Draw the two words of a key from a Generator; not for compiled code."""
+    # 32 bits at a time from the top of a uniform: the same words on every platform.
+    high, low = (rng.random((2, 2)) * 4294967296.0).astype(np.uint64).T
+    return (high << np.uint64(32)) | low
 
 
 @kernel

@@ -18,7 +18,7 @@ def _pack(fit: MallowsFit) -> Content:
         "centers": fit.components.centers,
         "decays": fit.components.decays,
         "history": fit.history,
-        "restart_log_likelihoods": fit.restart_log_likelihoods,
+        "start_log_likelihoods": fit.start_log_likelihoods,
     }
     return Content(facts, arrays)
 
@@ -27,7 +27,7 @@ def _build(saved: Saved) -> MallowsFit:
     settings, facts, arrays, sizes = saved[:4]
     require(sizes["groups"] == settings.n_components and sizes["items"] == len(facts["items"]), "groups")
     require(sizes["starts"] <= settings.n_init, "restarts")
-    require(not np.any(arrays["restart_log_likelihoods"] == np.inf), "restarts")
+    require(not np.any(arrays["start_log_likelihoods"] == np.inf), "restarts")
     history = arrays["history"]
     require(bool(np.all(np.isfinite(history))) and bool(np.all(history[:, 1] >= 0.0)), "history")
     require(bool(np.all(np.diff(arrays["weights"]) <= 0.0)), "weights")
@@ -38,7 +38,7 @@ def _build(saved: Saved) -> MallowsFit:
         counts=arrays["counts"],
         log_likelihood=log_likelihood_of(arrays["log_likelihood"]),
         history=history,
-        restart_log_likelihoods=arrays["restart_log_likelihoods"],
+        start_log_likelihoods=arrays["start_log_likelihoods"],
         converged=facts["converged"],
         interrupted=facts["interrupted"],
     )
@@ -54,6 +54,6 @@ SCHEMA = Schema(
         "centers": field("int32", "groups", "items", where=permutations),
         "decays": field("real", "groups", where=not_negative),
         "history": field("real", "iterations", 2, where=finite),
-        "restart_log_likelihoods": field("real", "starts"),
+        "start_log_likelihoods": field("real", "starts"),
     },
 )

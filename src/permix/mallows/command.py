@@ -14,7 +14,7 @@ COMMAND = ModelCommand(
     """,
     examples=(
         "permix fit mallows election.soi -k 3 -o election.permix",
-        "permix fit mallows ratings.csv --layout ratings --select 1-10 -o tastes.permix --picture tastes.png",
+        "permix fit mallows ratings.csv --select 1-10 -o tastes.permix --picture t.png",
     ),
     parameters=MallowsParameters,
     source=VOTES,
@@ -25,5 +25,5 @@ COMMAND = ModelCommand(
         "pairwise": Answering(("top", "samples", "seed")),
     },
     draws=True,
-    select=True,
+    select=("held-out",),
 )

@@ -22,15 +22,15 @@ from permix.distributions.conditioning.agent_posteriors import (
     CHUNK,
     Profile,
     particle_draws,
+    partition_distances,
     partition_log_normalizers,
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
-from permix.distributions.conditioning.partitioned_jit import best_decay
 from permix.distributions.conditioning.tournaments_jit import count_drawn
 from permix.kernels.comparisons import weigh_levels_compiled
-from permix.kernels.kemeny_search import improve_by_insertion, order_score
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.word_rounds import NO_UNIFORMS, Statistics, WordRounds, improve
 from permix.runtime.threads import over_rows
 
 # Independent sets of particles for every agent and component: two give an error.
@@ -41,21 +41,16 @@ LEAST_DRAWS = 2000
 FAR_BEHIND = 6.0
 ROUNDS_BETWEEN_ALL = 8
 # Rounds of stochastic EM before exact rounds.
-N_STOCHASTIC = 30
+N_STOCHASTIC = 15
+# Exact rounds that leave centers alone after one that found them best.
+ROUNDS_OF_REST = 4
+# A run is given up when so many times its last gain does not bring it to what is to be beaten.
+REACH = 3.0
 # Rounds over which the likelihood must rise, and rounds of averaging after it stopped rising.
 WINDOW = 4
 N_AVERAGED = 6
 # Responsibilities below this are zero.
 NEGLIGIBLE = 1e-15
-
-
-class Statistics(NamedTuple):
-    """What the M-step needs; sums over agents."""
-
-    members: Array  # (K,): expected number of agents of each component
-    wins: Array  # (K, m, m): weight of "a before b", stated by partitioned rows or drawn for the others
-    rankings: Array  # (K,): weight of the rankings behind ``wins``
-    blocks: Array  # (K, m + 1): weight of blocks of each size in partitioned rows
 
 
 class Follow(NamedTuple):
@@ -81,37 +76,80 @@ class MallowsEM:
         self.profile = profile
         self.settings = settings
         self.key = key
+        self._most = -math.log(settings.min_dispersion)
         n_sampled = len(profile.sampled)
         self.exact = n_sampled == 0  # no Monte Carlo is needed
         self.n_sets = max(N_SETS, min(16, math.ceil(LEAST_DRAWS / max(n_sampled, 1))))
         self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
+        self._known: tuple[Array, Array] | None = None  # centers, and distances (K, rows) from them
+        self._rounds = WordRounds(profile.words, settings.n_components) if profile.words else None
 
-    def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
+    def climb(
+        self,
+        components: MallowsComponents,
+        follow: Follow,
+        n_stochastic: int = N_STOCHASTIC,
+        to_beat: float = -math.inf,
+    ) -> Run:
         """Iterate until the likelihood stops rising.
 
         Where everything is exact, the first rounds draw every agent's component instead of sharing the agent
         out (stochastic EM): centers are discrete, and without that noise they lock in early. Where rankings
         are drawn the noise is there already.
+
+        Exact rounds that find all centers best are followed by some that leave them alone, which costs less;
+        the last round does not. A run that is far behind ``to_beat`` is given up.
         """
         history: list[tuple[float, float]] = []
         rng = np.random.default_rng(np.random.SeedSequence(self.key.tolist()))
         for sweep in range(n_stochastic if self.exact and components.n_components > 1 else 0):
-            found, statistics = self.e_step(components, sweep, rng)
+            found, following = self.round(components, sweep, rng)
             follow.report(sweep + 1, float(found))
             if follow.stopped():
                 return Run(components, found, np.array([(float(found), 0.0)]), False)
-            # One more member each: a component that nobody was drawn for could otherwise never come back.
-            components = self.m_step(components, statistics._replace(members=statistics.members + 1.0))
+            components = following
+        rest, looked = 0, True  # rounds to come that leave centers alone, and whether the last one did not
         for sweep in range(self.settings.max_iter):
-            found, statistics = self.e_step(components, sweep)
+            found, following = self.round(components, sweep, look=rest == 0)
             history.append((float(found), found.standard_error))
             follow.report(sweep + 1, float(found))
-            converged = self._stopped_rising(history)
-            if converged or follow.stopped() or sweep + 1 == self.settings.max_iter:
+            rising = not self._stopped_rising(history)
+            converged = looked and not rising
+            if converged or self._is_behind(history, to_beat) or follow.stopped():
                 break
-            components = self.m_step(components, statistics)
+            if sweep + 1 == self.settings.max_iter:
+                break
+            if rest and not rising:
+                rest = 0
+                found, following = self.round(components, sweep)
+            looked = rest == 0
+            rest = max(rest - 1, 0)
+            if self.exact and looked and np.array_equal(components.centers, following.centers):
+                rest = ROUNDS_OF_REST
+            components = following
         return Run(components, found, np.array(history), converged)
+
+    def round(
+        self,
+        components: MallowsComponents,
+        sweep: int,
+        rng: np.random.Generator | None = None,
+        look: bool = True,
+    ) -> tuple[Estimate, MallowsComponents]:
+        """Return the log-likelihood of the components, and better ones.
+
+        With a generator components of agents are drawn. Without ``look`` centers stay.
+        """
+        # One more member each: a component that nobody was drawn for could otherwise never come back.
+        extra = 0.0 if rng is None else 1.0
+        found, statistics = self.e_step(components, sweep, rng, look)
+        return found, self.m_step(components, statistics._replace(members=statistics.members + extra), look)
+
+    @staticmethod
+    def _is_behind(history: list[tuple[float, float]], to_beat: float) -> bool:
+        """Say whether a run will not come near ``to_beat``, as its last step tells."""
+        return len(history) > 1 and history[-1][0] + REACH * (history[-1][0] - history[-2][0]) < to_beat
 
     def average(self, run: Run, follow: Follow) -> Run:
         """Go on from a run with noise: average what is drawn over rounds."""
@@ -143,15 +181,26 @@ class MallowsEM:
     # E-step.
 
     def e_step(
-        self, components: MallowsComponents, sweep: int, rng: np.random.Generator | None = None
+        self,
+        components: MallowsComponents,
+        sweep: int,
+        rng: np.random.Generator | None = None,
+        look: bool = True,
     ) -> tuple[Estimate, Statistics]:
         """Return the log-likelihood of the present components, and the expected statistics under them.
 
-        With a generator the components of partitioned rows are drawn, not shared out.
+        With a generator the components of partitioned rows are drawn, not shared out. Without ``look`` their
+        part in ``wins`` is left out.
         """
-        k, m = components.n_components, components.n_items
-        statistics = Statistics(np.zeros(k), np.zeros((k, m, m)), np.zeros(k), np.zeros((k, m + 1)))
-        total = self._partitioned_part(components, statistics, rng)
+        total = 0.0
+        if self._rounds is not None:
+            uniforms = NO_UNIFORMS if rng is None else rng.random(self._rounds.n_rows)
+            present = components.weights, components.centers, components.decays
+            total, statistics = self._rounds.expect(*present, uniforms, look or not self.exact)
+        else:
+            statistics = Statistics.zeros(components.n_components, components.n_items)
+            if len(self.profile.partitioned):
+                total = self._part_of_rows(components, statistics, rng, look)
         variance = 0.0
         if not self.exact:
             if sweep % ROUNDS_BETWEEN_ALL == 0 or sweep < 2:
@@ -160,14 +209,30 @@ class MallowsEM:
             total, variance = total + float(found), found.standard_error**2
         return Estimate(total, math.sqrt(variance)), statistics
 
-    def _partitioned_part(
-        self, components: MallowsComponents, statistics: Statistics, rng: np.random.Generator | None
+    def _distances(self, centers: Array) -> Array:
+        """Distances (K, rows) of partitioned rows; those from centers that have not moved are known."""
+        if self._known is None:
+            self._known = np.full_like(centers, -1), np.empty((len(centers), len(self.profile.partitioned)))
+        old, distances = self._known
+        moved = np.flatnonzero((old != centers).any(axis=1))
+        if len(moved):
+            distances[moved] = partition_distances(centers[moved], self.profile).T
+            old[moved] = centers[moved]
+        return distances
+
+    def _part_of_rows(
+        self,
+        components: MallowsComponents,
+        statistics: Statistics,
+        rng: np.random.Generator | None,
+        look: bool,
     ) -> float:
+        """Add partitioned rows over any number of items."""
         profile = self.profile
         rows = profile.partitioned
-        if not len(rows):
-            return 0.0
-        joint = partition_log_normalizers(components, profile)[0] + components.log_weights
+
+        distances = self._distances(components.centers)
+        joint = partition_log_normalizers(components, profile, distances.T)[0] + components.log_weights
         evidence = np.logaddexp.reduce(joint, axis=1)
         counts = profile.counts[rows]
         shares = responsibilities(joint, evidence)
@@ -182,14 +247,14 @@ class MallowsEM:
         def work(first: int, last: int) -> None:
             for k in range(first, last):
                 mine = by_component[k]
-                weigh_levels_compiled(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
+                if look:
+                    weigh_levels_compiled(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
                 blocks = np.bincount(profile.block_sizes, mine[profile.block_rows], components.n_items + 1)
                 statistics.blocks[k] = blocks
+                statistics.against[k] = mine @ distances[k]
 
         over_rows(work, components.n_components, 4 * len(rows))
-        members = by_component.sum(axis=1)
-        statistics.members[:] += members
-        statistics.rankings[:] += members
+        statistics.members[:] = statistics.rankings[:] = by_component.sum(axis=1)
         return float(counts @ evidence)
 
     def _sampled_part(self, components: MallowsComponents, statistics: Statistics, sweep: int) -> Estimate:
@@ -237,37 +302,22 @@ class MallowsEM:
 
     # M-step.
 
-    def m_step(self, components: MallowsComponents, statistics: Statistics) -> MallowsComponents:
-        """Maximise over weights, centers and dispersions, in this order (theorem 23)."""
+    def m_step(
+        self, components: MallowsComponents, statistics: Statistics, look: bool = True
+    ) -> MallowsComponents:
+        """Maximize over weights, centers (where ``look``) and dispersions, in this order (theorem 23)."""
         centers, decays = components.centers.copy(), components.decays.copy()
-        most = -math.log(self.settings.min_dispersion)
-        for k in range(components.n_components):
-            if statistics.rankings[k] <= 0.0:
-                continue  # nobody is there; weight 0 keeps it out
-            wins = statistics.wins[k]
-            centers[k] = self._center(wins, centers[k])
-            score = order_score(wins, centers[k])
-            decays[k] = best_decay(float(score), statistics.rankings[k], statistics.blocks[k], most)
-        weights = statistics.members / statistics.members.sum()
-        return MallowsComponents(components.items, weights, centers, decays)
-
-    def _center(self, wins: Array, start: Array) -> Array:
-        """Kemeny ranking of a tournament: proven best, or a local search that never ends behind its start."""
-        if self.settings.center_search == "exact":
+        if look and self.settings.center_search == "exact":
             from permix.consensus.kemeny import kemeny
 
-            # Rounding may leave tiny negative counts where a share was taken out again.
-            return np.asarray(kemeny(np.maximum(wins, 0.0), method="exact").order, dtype=np.int32)
-        net = wins - wins.T
-        tolerance = 1e-9 * max(1.0, float(wins.max(initial=0.0)))
-        best, best_score = start, math.inf
-        borda = np.argsort(-net.sum(axis=1), kind="stable")
-        for order in (start.copy(), borda.astype(np.int32)):
-            improve_by_insertion(net, order, tolerance)
-            score = float(order_score(wins, order))
-            if score < best_score - tolerance:
-                best, best_score = order, score
-        return best
+            look, statistics = False, statistics._replace(against=statistics.against.copy())
+            for k in np.flatnonzero(statistics.rankings > 0.0):
+                # Rounding may leave tiny negative counts where a share was taken out again.
+                best = kemeny(np.maximum(statistics.wins[k], 0.0), method="exact")
+                centers[k], statistics.against[k] = best.order, best.score
+        improve(statistics, look, self._most, centers, decays)
+        weights = statistics.members / statistics.members.sum()
+        return MallowsComponents(components.items, weights, centers, decays)
 
 
 def responsibilities(joint: Array, evidence: Array) -> Array:

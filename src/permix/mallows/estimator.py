@@ -38,7 +38,7 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
         ln P(data); ``log_likelihood_.standard_error`` is its Monte Carlo error, 0 where the fit was exact.
     history_ : DataFrame
         Log-likelihood and its error after each iteration of the best run.
-    restart_log_likelihoods_ : ndarray
+    start_log_likelihoods_ : ndarray
         What each start reached; scaled to all agents where starts were tried on a part of very many.
     n_iter_, converged_
         Iterations of the best run, and whether it settled.
@@ -78,7 +78,7 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
         components = fit.components
         self.centers_ = Rankings._from_arrays(components.centers, components.items)
         self.dispersions_ = components.dispersions
-        self.restart_log_likelihoods_ = fit.restart_log_likelihoods
+        self.start_log_likelihoods_ = fit.start_log_likelihoods
         self.n_iter_ = fit.n_iterations
         return super()._adopt(fit)
 
@@ -163,7 +163,7 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
         Starts that end near the best have found the same optimum; where only one does, there may be a better
         one still.
         """
-        return starts_table("log_likelihood", self._fitted().restart_log_likelihoods)
+        return starts_table("log_likelihood", self._fitted().start_log_likelihoods)
 
     def summary(self) -> pd.DataFrame:
         """Return weight, expected number of agents, dispersion, expected distance and center by group."""

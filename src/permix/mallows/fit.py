@@ -6,6 +6,7 @@ import numpy as np
 
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
+from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.agent_answers import same_for_equal_rows
 from permix.mallows.em import responsibilities, total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
@@ -15,10 +16,15 @@ from permix.mallows.results import MallowsFit
 from permix.runtime.threads import at_most
 
 
-def fit_mallows(preferences: Preferences, settings: MallowsParameters) -> MallowsFit:
-    """Fit a mixture by (Monte Carlo) EM from several starts and keep the best."""
+def fit_mallows(
+    preferences: Preferences, settings: MallowsParameters, smaller: MallowsComponents | None = None
+) -> MallowsFit:
+    """Fit a mixture by (Monte Carlo) EM from several starts and keep the best.
+
+    Most of them begin with a ``smaller`` mixture of fewer components, where there is one.
+    """
     profile = Profile.of(preferences)
-    best, reached, key, interrupted = best_of_restarts(profile, settings)
+    best, reached, key, interrupted = best_of_restarts(profile, settings, smaller)
     components = best.components.sorted_by_weight()
     # Exact where sums are affordable, and otherwise with more particles than in a round.
     rng = np.random.default_rng(np.random.SeedSequence(key.tolist()))
@@ -35,7 +41,7 @@ def fit_mallows(preferences: Preferences, settings: MallowsParameters) -> Mallow
         counts=np.array(profile.counts),
         log_likelihood=total_log_likelihood(joint, posterior.errors, profile.counts),
         history=best.history,
-        restart_log_likelihoods=reached,
+        start_log_likelihoods=reached,
         converged=best.converged,
         interrupted=interrupted,
     )

@@ -83,7 +83,7 @@ def history(fit: MallowsFit, *, ax: Axes | None = None) -> Axes:
     if fit.n_iterations == 0:
         raise DataError("the fit was stopped before its first iteration, so there is no history to draw")
     values, errors = np.asarray(fit.history).T
-    axes = draw_history(values, errors, np.asarray(fit.restart_log_likelihoods), ax=ax)
+    axes = draw_history(values, errors, np.asarray(fit.start_log_likelihoods), ax=ax)
     n = climbing_iterations(fit)
     axes.set_title(how_it_ended(fit.converged, fit.interrupted, n, "iteration", "iterations"))
     return axes

@@ -21,7 +21,7 @@ from permix.distributions.conditioning.agent_posteriors import Profile, log_norm
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.local_moves_jit import local_models
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, PermixWarning
 from permix.estimators.agent_answers import Questions
 from permix.kernels.mallows import discordance_by_gap, log_normalizer
 from permix.mallows.chains_jit import move_rows, pair_rows, range_rows
@@ -108,13 +108,13 @@ class MixturePosterior:
         self.need_possible()
         rough = np.flatnonzero((self.errors * (self.log_joint > largest - 3.0)).max(axis=1) > 0.9)
         if len(rough):
-            warnings.warn(
-                f"the probabilities of components are rough for {len(rough)} of {self.n_agents} rows, "
+            said = PermixWarning(
+                f"the probabilities of groups are rough for {len(rough)} of {self.n_agents} rows, "
                 f"{self.profile.preferences.row_name(int(rough[0]))} among them: a few particles "
-                "carry all the weight; pass a larger n_samples",
-                PermixWarning,
-                stacklevel=4,
+                "carry all the weight; use a larger ",
+                Argument("n_samples"),
             )
+            warnings.warn(said, stacklevel=4)
         shares = np.exp(self.log_joint - largest)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
@@ -123,7 +123,7 @@ class MixturePosterior:
         impossible = np.flatnonzero(self.log_joint.max(axis=1) == -np.inf)
         if len(impossible):
             raise DataError(
-                f"{self.profile.preferences.row_name(int(impossible[0]))} contradicts every component: no "
+                f"{self.profile.preferences.row_name(int(impossible[0]))} contradicts every group: no "
                 f"ranking of positive probability agrees with what it says ({len(impossible)} such row(s)). "
                 "Leave it out, or use a mixture whose dispersions are above 0"
             )

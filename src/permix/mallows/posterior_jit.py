@@ -3,8 +3,8 @@
 
 SP (Lu & Boutilier 2014, algorithm 3) alternates between the component of an agent given a full ranking and a
 ranking given the component. With MMP for the ranking (independence Metropolis with AMP for the proposal) its
-stationary law is the posterior of both; with a plain draw of AMP, as in the paper's experiments, it is so
-only where AMP is exact.
+stationary distribution is the posterior of both; with a plain draw of AMP, as in the paper's experiments, it
+is so only where AMP is exact.
 
 Where preferences partition all items into levels, the items of a level of s items follow, under each
 component, a Mallows model of s items with the component's dispersion around the order in which its center

@@ -22,16 +22,24 @@ from permix.runtime.threads import at_most, run_in_threads
 # Rows in exact or in sampled steps beyond which starts are tried on a part of the agents.
 MOST_EXACT = 20_000
 MOST_SAMPLED = 1_500
-# Attempts to move a component elsewhere; so many from the same place, whatever the number of threads.
-N_RELOCATIONS = 24
+# Attempts to move a component elsewhere, in all and in vain one after another for each component; so many
+# from the same place, whatever the number of threads.
+N_RELOCATIONS = 96
+IN_VAIN = 10
 AT_ONCE = 4
 N_STOCHASTIC_AGAIN = 5
+# One of so many starts is fresh where others have a smaller mixture to begin with.
+FRESH_SHARE = 3
 
 Task = Callable[[Follow], Run]
 
 
-def best_of_restarts(profile: Profile, settings: MallowsParameters) -> tuple[Run, Array, Array, bool]:
+def best_of_restarts(
+    profile: Profile, settings: MallowsParameters, smaller: MallowsComponents | None = None
+) -> tuple[Run, Array, Array, bool]:
     """Climb from ``settings.n_init`` starts and go on from the best.
+
+    With a ``smaller`` mixture most starts are that one with more components, at agents drawn at random.
 
     Returns the best run, what every start reached, numbers that name the random numbers to come, and whether
     the user stopped it.
@@ -45,6 +53,8 @@ def best_of_restarts(profile: Profile, settings: MallowsParameters) -> tuple[Run
         )
     # One start is enough where there is only one component: the consensus of all.
     n_restarts = settings.n_init if settings.n_components > 1 else 1
+    if smaller is not None:
+        n_restarts = max(2, n_restarts)
     seeds = seed_sequence(settings.random_state).spawn(n_restarts + 1)
     rng = np.random.default_rng(seeds[-1])
     part = _race_track(profile, n_restarts, rng)
@@ -56,7 +66,17 @@ def best_of_restarts(profile: Profile, settings: MallowsParameters) -> tuple[Run
             em = MallowsEM(part, settings, stream_key(rng))
             return em.climb(first_components(part, settings, rng), follow)
 
-        runs = run_all("trying starts", [partial(climb, seed) for seed in seeds[:-1]])
+        def extend(smaller: MallowsComponents, seed: np.random.SeedSequence, follow: Follow) -> Run:
+            rng = np.random.default_rng(seed)
+            em = MallowsEM(part, settings, stream_key(rng))
+            larger = _extended(part, smaller, settings.n_components, rng)
+            return em.climb(larger, follow, n_stochastic=N_STOCHASTIC_AGAIN)
+
+        n_fresh = n_restarts if smaller is None else max(1, n_restarts // FRESH_SHARE)
+        tasks = [partial(climb, seed) for seed in seeds[:n_fresh]]
+        if smaller is not None:
+            tasks += [partial(extend, smaller, seed) for seed in seeds[n_fresh:-1]]
+        runs = run_all("trying starts", tasks)
         reached = np.array([float(run.log_likelihood) for run in runs])
         best = runs[int(np.argmax(reached))]
         em = MallowsEM(part, settings, stream_key(rng))
@@ -92,17 +112,31 @@ def _relocated(
     The usual bad optimum has two components on one group of agents and one on two groups. Starting anew
     rarely mends that; moving one component does.
     """
-    for _ in range(0, N_RELOCATIONS, AT_ONCE):
+    last_gain = 0
+    for done in range(0, N_RELOCATIONS, AT_ONCE):
         attempts = []
         for _ in range(AT_ONCE):
             again = MallowsEM(em.profile, em.settings, stream_key(rng))
             moved = _moved(em, best.components, rng)
-            attempts.append(partial(again.climb, moved, n_stochastic=N_STOCHASTIC_AGAIN))
-        runs = run_all("moving components", attempts)
-        best = max([best, *runs], key=lambda run: run.log_likelihood)
-        if interrupts.interrupted:
+            to_beat = float(best.log_likelihood)
+            attempts.append(partial(again.climb, moved, n_stochastic=N_STOCHASTIC_AGAIN, to_beat=to_beat))
+        runs = run_all("moving groups", attempts)
+        better = max([best, *runs], key=lambda run: run.log_likelihood)
+        if better is not best:
+            best, last_gain = better, done
+        if interrupts.interrupted or done - last_gain >= IN_VAIN * best.components.n_components:
             break
     return best
+
+
+def _extended(
+    profile: Profile, smaller: MallowsComponents, k: int, rng: np.random.Generator
+) -> MallowsComponents:
+    n_more = k - smaller.n_components
+    centers = np.concatenate([smaller.centers, [seeded_center(profile, rng) for _ in range(n_more)]])
+    decays = np.append(smaller.decays, np.full(n_more, np.median(smaller.decays)))
+    weights = np.append(smaller.weights * smaller.n_components, np.ones(n_more)) / k
+    return MallowsComponents(smaller.items, weights, centers, decays)
 
 
 def _moved(em: MallowsEM, components: MallowsComponents, rng: np.random.Generator) -> MallowsComponents:

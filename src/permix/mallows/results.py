@@ -33,7 +33,7 @@ class MallowsFit:
     history: Array  # (iterations, 2): log-likelihood and its standard error along the best run
     # What every restart reached; the best one is kept. Where starts were tried on a part of very many agents,
     # scaled to all of them.
-    restart_log_likelihoods: Array
+    start_log_likelihoods: Array
     converged: bool  # whether the best run stopped because nothing improved any more
     interrupted: bool  # whether the user stopped the fit: what was best then is here
 

@@ -26,6 +26,9 @@ class MallowsSelection(Selectable):
     def fit(self, table: Preferences, settings: MallowsParameters) -> MallowsFit:
         return fit_mallows(table, settings)
 
+    def fit_more(self, table: Preferences, settings: MallowsParameters, smaller: MallowsFit) -> MallowsFit:
+        return fit_mallows(table, settings, smaller.components)
+
     def score(self, fit: MallowsFit, table: Preferences, seed: int) -> tuple[Array, Array]:
         return score_samples(fit.components, table, random_state=seed)
 

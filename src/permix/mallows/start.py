@@ -8,6 +8,7 @@ centers are agents chosen far from each other, their rankings completed by the c
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,17 +16,21 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.pair_words import PairWords
 from permix.distributions.conditioning.partitioned_jit import best_decay
 from permix.distributions.conditioning.tournaments_jit import disagreements
 from permix.kernels.comparisons import weigh_levels_compiled
 from permix.kernels.kemeny_search import improve_by_insertion
 from permix.kernels.pairwise_counts import preference_pair_counts
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.word_rounds import Statistics, WordRounds, improve
 from permix.runtime.threads import over_rows
 
 # Agents that take part, per component and at most; more do not make a better start.
 PER_COMPONENT = 1000
 MOST_ROUNDS = 20
+# -ln φ of components that get only rows to which no other is nearer.
+NARROW = 12.0
 
 
 def first_components(
@@ -33,6 +38,11 @@ def first_components(
 ) -> MallowsComponents:
     """Return components from k-means on a random part of the agents."""
     rows, k = profile.stated, settings.n_components
+    words = profile.words
+    if words is not None and not len(profile.sampled):
+        if len(words.counts) > PER_COMPONENT * k:
+            words = words.part(np.sort(rng.choice(len(words.counts), PER_COMPONENT * k, replace=False)))
+        return MallowsComponents(profile.preferences.items, *_means_of_words(words, k, rng, settings))
     if len(rows) > PER_COMPONENT * k:
         rows = np.sort(rng.choice(rows, PER_COMPONENT * k, replace=False))
     return _KMeans(profile.preferences[rows], k, rng).run(settings.min_dispersion)
@@ -40,10 +50,71 @@ def first_components(
 
 def seeded_center(profile: Profile, rng: np.random.Generator) -> Array:
     """Return the ranking of an agent drawn at random, completed by the consensus of some others."""
+    words = profile.words
+    if words is not None and not len(profile.sampled):
+        return _seeds_of_words(words, rng)(words.counts)
     rows, weights = profile.stated, profile.counts[profile.stated]
     chosen = rng.choice(rows, min(len(rows), PER_COMPONENT), p=weights / weights.sum())
     start = _KMeans(profile.preferences[chosen], 1, rng)
     return start.completed(0, start.consensus())
+
+
+def _means_of_words(
+    words: PairWords, k: int, rng: np.random.Generator, settings: MallowsParameters
+) -> tuple[Array, Array, Array]:
+    """Return weights, centers and decays of k-means on rows as words: EM that gives each row to one."""
+    n = words.n_items
+    sizes = np.arange(n + 1)
+    n_stated = n * (n - 1) / 2 - words.blocks @ (sizes * (sizes - 1) / 2)  # by shape
+    seed = _seeds_of_words(words, rng)
+    centers = np.empty((k, n), dtype=np.int32)
+    chances, nearest = words.counts, np.full(len(words.counts), np.inf)
+    for center in centers:
+        center[:] = seed(chances)
+        nearest = np.minimum(nearest, words.distances(center[None])[0] / n_stated[words.shapes])
+        chances = words.counts * nearest if nearest.any() else words.counts
+    rounds = WordRounds(words, k)
+    for _ in range(MOST_ROUNDS):
+        before = centers.copy()
+        found = _nearest_round(rounds, centers)
+        if np.array_equal(before, centers):
+            break
+    stated = found.members * n * (n - 1) / 2 - found.blocks @ (sizes * (sizes - 1) / 2)
+    most, no_blocks = -math.log(settings.min_dispersion), np.zeros_like(found.blocks)
+    means, decays = _mean_distances(found.against, stated, n), np.ones(k)
+    one_each = found._replace(rankings=np.ones(k), blocks=no_blocks, against=means)
+    improve(one_each, False, most, centers, decays)
+    return (found.members + 1.0) / (found.members + 1.0).sum(), centers, decays
+
+
+def _seeds_of_words(words: PairWords, rng: np.random.Generator) -> Callable[[Array], Array]:
+    """Return a function that draws the ranking of an agent; what it leaves open is as everybody has it."""
+    center = np.arange(words.n_items, dtype=np.int32)[None]
+    if len(words.against):
+        _nearest_round(WordRounds(words, 1), center)
+    ranks = np.argsort(center[0])
+
+    def seed(chances: Array) -> Array:
+        row = int(np.searchsorted(np.cumsum(chances), rng.random() * chances.sum(), side="right"))
+        return np.lexsort((ranks, words.n_before(min(row, len(chances) - 1))))
+
+    return seed
+
+
+def _nearest_round(rounds: WordRounds, centers: Array) -> Statistics:
+    """Give each row to the nearest center, the middle one of equals, and make centers the best for theirs."""
+    k = len(centers)
+    # So narrow that all but the nearest get next to nothing, and half of what a row has is never theirs.
+    narrow = np.full(k, 1.0 / k), centers, np.full(k, NARROW)
+    _, found = rounds.expect(*narrow, np.full(rounds.n_rows, 0.5))
+    improve(found, True, NARROW, centers, np.empty(k))
+    return found
+
+
+def _mean_distances(against: Array, stated: Array, n: int) -> Array:
+    """Read the share of stated pairs that go against the center as the distance of full rankings."""
+    # Not uniform: a component without any order would attract everybody alike.
+    return np.asarray(np.minimum((against + 0.1) / (stated + 1.0), 0.45) * n * (n - 1) / 2)
 
 
 class _KMeans:
@@ -73,14 +144,12 @@ class _KMeans:
                 if members.any():
                     centers[k] = self._consensus(self._pairs(members), centers[k])
         sizes = np.bincount(labels, weights=self.counts, minlength=self.k) + 1.0
-        # The share of stated pairs that go against the center, read as the distance of full rankings.
         mine = distances[np.arange(len(labels)), labels]
         against = np.bincount(labels, weights=self.counts * mine, minlength=self.k)
         stated = np.bincount(labels, weights=self.counts * self.stated, minlength=self.k)
         n = self.part.n_items
         most, no_blocks = -math.log(min_dispersion), np.zeros(n + 1)
-        # Not uniform: a component without any order would attract everybody alike.
-        means = np.minimum((against + 0.1) / (stated + 1.0), 0.45) * n * (n - 1) / 2
+        means = _mean_distances(against, stated, n)
         decays = np.array([best_decay(mean, 1.0, no_blocks, most) for mean in means])
         return MallowsComponents(self.part.items, sizes / sizes.sum(), centers, decays)
 

@@ -28,9 +28,9 @@ def report(fit: MallowsFit) -> dict[str, Any]:
             }
             for k in range(mixture.n_components)
         ],
-        **fit_tables.climb_report(fit, fit.restart_log_likelihoods),
+        **fit_tables.climb_report(fit, fit.start_log_likelihoods),
         "iterations": climbing_iterations(fit),
-        "restart_log_likelihoods": fit.restart_log_likelihoods.tolist(),
+        "start_log_likelihoods": fit.start_log_likelihoods.tolist(),
         "remarks": remarks(fit),
     }
 
@@ -54,5 +54,5 @@ def show(report: dict[str, Any], title: str) -> None:
         f"expected distance: how many of {count_of(most, 'pair')} of items someone ranks unlike the center\n"
     )
     print(fit_tables.likelihood_line(report))
-    fit_tables.print_starts(report, len(report["restart_log_likelihoods"]))
+    fit_tables.print_starts(report, len(report["start_log_likelihoods"]))
     fit_tables.print_ending(report, count_of(report["iterations"], "iteration"), "converged", "not converged")

@@ -20,4 +20,9 @@ class Gibbs(Move):
     def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
         """Visit every datum once; a visit is a draw from the full conditional and is always accepted."""
         state.n_moved = state.sweep(rng)
-        return Info("gibbs", state.n, state.n, work=float(state.n * (state.n_clusters + BESIDES)))
+        return Info("gibbs", state.n, state.n, work=work_of_sweep(state))
+
+
+def work_of_sweep(state: MixtureState) -> float:
+    """What a sweep over this state costs, counted as in :class:`~permix.moves.Info`."""
+    return float(state.n * (state.n_clusters + BESIDES))

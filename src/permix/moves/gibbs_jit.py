@@ -15,12 +15,12 @@ from permix.families.contract_jit import (
     add,
     clear,
     copy_cluster,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
     remove,
 )
 from permix.kernels.jit import inlined, kernel
-from permix.kernels.random import categorical_log_overwrite
+from permix.kernels.random import NEGLIGIBLE, categorical_log_overwrite
 
 
 @inlined
@@ -30,18 +30,24 @@ def conditional(joining, opening, stats, data, empty_scores, labels, sizes, n_cl
     Option k < n_clusters is cluster k and option n_clusters is a new one. Datum i may still sit in its
     cluster: its own weight there is taken without it. Alone in cluster k, staying is opening a new one.
     """
-    log_predictive(stats, data, i, n_clusters, out)
+    own = np.int64(labels[i])
+    alone = own >= 0 and sizes[own] == 1
+    n_options = n_clusters if alone else n_clusters + 1
+    at_new = opening[n_options - 1] + empty_scores[i]
+    at_own = at_new
+    if own >= 0 and not alone:
+        at_own = joining[sizes[own] - 1] + log_predictive_without(stats, data, i, own)
+    # What is less than e^-40 of these is never drawn.
+    floor = max(at_own, at_new) - NEGLIGIBLE
+    for k in range(n_clusters):
+        out[k] = np.inf if k == own else floor - joining[sizes[k]]
+    log_predictive_above(stats, data, i, n_clusters, out)
     for k in range(n_clusters):
         out[k] += joining[sizes[k]]
-    own = np.int64(labels[i])
-    n_options = n_clusters + 1
-    if own >= 0 and sizes[own] == 1:
-        out[own] = opening[n_clusters - 1] + empty_scores[i]
-        n_options = n_clusters
-    else:
-        if own >= 0:
-            out[own] = joining[sizes[own] - 1] + log_predictive_without(stats, data, i, own)
-        out[n_clusters] = opening[n_clusters] + empty_scores[i]
+    if own >= 0:
+        out[own] = at_own
+    if not alone:
+        out[n_clusters] = at_new
     return n_options
 
 
@@ -52,7 +58,7 @@ def gibbs_sweep(
     """Visit data in ``order`` from ``start`` on; returns (next position, number of clusters, data moved).
 
     Stops early, before the next datum, when all slots are taken: the caller makes room and calls again.
-    A position of -1 - i says that datum i has probability zero everywhere. Data labelled -1 are in no
+    A position of -1 - i says that datum i has probability zero everywhere. Data labeled -1 are in no
     cluster yet; a sweep seats them, so a sweep over unseated data is sequential prediction.
     """
     n_moved = 0

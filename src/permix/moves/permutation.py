@@ -280,7 +280,7 @@ def size_weights(prior: PriorTables, uniform: bool) -> FloatArray:
     """
     steps = prior.joining[:-1]
     if uniform:
-        steps = np.stack([steps, [-math.log(size) for size in range(1, len(prior.joining))]], axis=1).ravel()
+        steps = np.stack([steps, -np.log(np.arange(1, len(prior.joining)))], axis=1).ravel()
     return np.append(-np.inf, np.cumsum(steps)[int(uniform) :: 1 + int(uniform)])
 
 

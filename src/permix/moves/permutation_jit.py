@@ -2,7 +2,7 @@
 """Sums over all clusterings that cut an ordering of the data into segments, compiled (Liang et al. 2007).
 
 For each of the three priors p(C) ∝ Π_{j<K} w_new(j) Π_c Π_{1≤i<|c|} w_existing(i), so with an ordering π
-whose law given C is p(π | C) = 1/K! Π_c m(π_c) the joint law has the form of their equation 4,
+with p(π | C) = 1/K! Π_c m(π_c) the joint distribution has the form of their equation 4,
 
     p(C, π, x) = A(K) Π_c B(c),
     A(K) = Π_{j<K} w_new(j) / K!,   B(c) = m(π_c) p(x_c) Π_{1≤i<|c|} w_existing(i).

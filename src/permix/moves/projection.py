@@ -9,7 +9,7 @@ import numpy as np
 from permix.moves.base import Info, Move, check_at_least
 from permix.moves.permutation import Scratch, check_beam, scratch_for
 from permix.moves.permutation_jit import beam_program, draw_beam
-from permix.moves.projection_jit import order_along
+from permix.moves.projection_jit import project_all
 from permix.moves.state import MixtureState
 
 # Tries to find a clustering with no more clusters than a finite prior allows.
@@ -60,8 +60,7 @@ class Projection(Move):
         scales = self._scales
         direction = rng.standard_normal(len(scales)) * scales
         turns = int(rng.integers(self.max_turns + 1))
-        clusters = (state.labels, state.sizes, state.n_clusters, scratch.order, scratch.firsts)
-        order_along(state.stats, state.data, direction, scales, turns, *clusters)
+        order_along(state, direction, scales, turns, scratch.order, scratch.firsts)
         n_segments = -1
         firsts, kept = scratch.firsts[: state.n_clusters], (scratch.kept_starts, scratch.kept_terms)
         # For a Dirichlet process w_new is the same for every new cluster, and nothing is approximated.
@@ -79,3 +78,24 @@ class Projection(Move):
         found = n_segments > 0
         state.n_moved = state.adopt_segments(scratch.order, scratch.bounds, n_segments) if found else 0
         return Info("projection", 1, int(found), work=5.0 * state.n * (self.width + 1))
+
+
+def order_along(
+    state: MixtureState,
+    direction: np.ndarray,
+    scales: np.ndarray,
+    n_turns: int,
+    order: np.ndarray,
+    firsts: np.ndarray,
+) -> None:
+    """List clusters by the mean of their projections on ``direction``, and the data of each by their own.
+
+    Sorting is left to NumPy: in compiled code it takes long to compile.
+    """
+    clusters = (state.labels, state.sizes, state.n_clusters)
+    projections, means = np.empty(state.n), np.empty(state.n_clusters)
+    project_all(state.stats, state.data, direction, scales, n_turns, *clusters, projections, means)
+    by_mean = np.argsort(means)
+    order[:] = np.lexsort((projections, np.argsort(by_mean)[state.labels]))
+    firsts[0] = 0
+    np.cumsum(state.sizes[by_mean], out=firsts[1 : state.n_clusters + 1])

@@ -13,37 +13,32 @@ from permix.moves.permutation_jit import group_members
 
 
 @kernel
-def order_along(stats, data, direction, scales, n_turns, labels, sizes, n_clusters, order, firsts):
-    """List clusters by the mean of their projections on ``direction``, and the data of each by their own.
+def project_all(stats, data, direction, scales, n_turns, labels, sizes, n_clusters, projections, means):
+    """Project data on ``direction``, and write the mean of each cluster; then turn it within each of them.
 
-    Within a cluster the direction is first turned ``n_turns`` times towards the cluster's main axis (steps of
-    the power method in coordinates measured by ``scales``).
+    Within a cluster the direction is turned ``n_turns`` times towards the cluster's main axis (steps of the
+    power method in coordinates measured by ``scales``).
     """
     n = labels.shape[0]
-    projections = np.empty(n)
-    means = np.zeros(n_clusters)
+    for k in range(n_clusters):
+        means[k] = 0.0
     for i in range(n):
         projections[i] = project(stats, data, i, direction)
         means[labels[i]] += projections[i] / sizes[labels[i]]
-    group_members(labels, sizes, np.argsort(means), order, firsts)
+    if n_turns == 0:
+        return
+    order, firsts = np.empty(n, np.int64), np.empty(n_clusters + 1, np.int64)
+    group_members(labels, sizes, np.arange(n_clusters), order, firsts)
     turned = np.empty(direction.shape[0])
-    for position in range(n_clusters):
-        first, last = firsts[position], firsts[position + 1]
-        if last - first > 2:
+    for k in range(n_clusters):
+        if sizes[k] > 2:
             for _ in range(n_turns):
-                turn(stats, data, order, first, last, scales, projections, turned)
-        members, keys = np.empty(last - first, np.int64), np.empty(last - first)
-        for place in range(first, last):
-            members[place - first] = order[place]
-            keys[place - first] = projections[order[place]]
-        by_projection = np.argsort(keys)
-        for place in range(first, last):
-            order[place] = members[by_projection[place - first]]
+                turn(stats, data, order, firsts[k], firsts[k + 1], scales, projections, turned)
 
 
 @inlined
 def turn(stats, data, order, first, last, scales, projections, direction):
-    """Project a cluster's data on the sum of its vectors weighed by their present, centred projections."""
+    """Project a cluster's data on the sum of its vectors weighed by their present, centered projections."""
     mean = 0.0
     for place in range(first, last):
         mean += projections[order[place]] / (last - first)

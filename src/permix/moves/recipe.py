@@ -19,17 +19,15 @@ from permix.moves.split_merge import SplitMerge
 MAX_CLIMBS = 20
 
 
-def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int, n: int = 0) -> tuple[Move, Move]:
-    """Return the moves of burn-in and of what follows, for n data.
+def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int) -> tuple[Move, Move]:
+    """Return the moves of burn-in and of what follows.
 
     Burn-in begins by climbing, or with what was asked for, and goes on with what follows, in the version that
     learns. What was asked for goes on to the end where there is nothing to learn.
     """
-    # Ten; with more than 2500 data more, while they cost less than half of a sweep, up to a hundred.
-    n_proposals = min(max(10, n // 250), 100)
     if _is_auto(moves):
         # Per second, permutation moves with exact orderings mix more slowly than splits and merges do.
-        following: Move = Cycle([Gibbs(), SplitMerge(n_proposals=n_proposals), Concentration()])
+        following: Move = Cycle([Gibbs(), SplitMerge(n_proposals=None), Concentration()])
     else:
         following = move_from(moves)
     if optimizers_in(following):
@@ -43,7 +41,8 @@ def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int, n: int = 0) -> 
         )
     learning = following.during_burn_in()
     if _is_auto(burn_in_moves):
-        climb = Cycle([Projection(), Gibbs(), SplitMerge(n_proposals=2 * n_proposals), Concentration()])
+        splits = SplitMerge(n_proposals=None).during_burn_in()
+        climb = Cycle([Projection(), Gibbs(), splits, Concentration()])
         return Opening(climb, min(MAX_CLIMBS, n_burn_in // 2), learning), following
     given = move_from(burn_in_moves, "burn_in_moves")
     if n_burn_in == 0:

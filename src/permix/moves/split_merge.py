@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.moves.base import Info, Move, check_at_least
+from permix.moves.gibbs import work_of_sweep
 from permix.moves.split_merge_jit import Sequential, split_merge
 from permix.moves.state import MixtureState
 
@@ -17,6 +19,12 @@ PROPOSALS = ("sequential", "restricted-gibbs")
 USUAL_SCANS = 5
 # A datum scored and added by itself costs about as much as so many scores of a sweep.
 SCORE_ALONE = 10.0
+# Proposals may take as much work as a sweep, and four times as much if any was accepted in so many steps: on
+# small tables this gives as many effective draws a second, and three times as many in all.
+PATIENCE, EARNED_SHARE = 50, 4.0
+MOST_PROPOSALS = 100
+# Weight of all earlier steps, in what proposals cost, after one more.
+MEMORY = 0.99
 
 
 @dataclasses.dataclass
@@ -31,9 +39,11 @@ class SplitMerge(Move):
         times as much.
     n_scans : int, optional
         Scans that lead to the launch state, for "restricted-gibbs" only; default 5.
-    n_proposals : int
+    n_proposals : int, optional
         Proposals in one step. The number is fixed: if it followed the state of the chain, the posterior would
-        not be left invariant.
+        not be left invariant. None has it learned during burn-in: as many as take the work of a Gibbs sweep,
+        or four times that where any is accepted; then the mean of the number in a step is fixed, and may be
+        less than 1. Without burn-in it is 1.
 
     Notes
     -----
@@ -50,12 +60,14 @@ class SplitMerge(Move):
 
     proposal: Literal["sequential", "restricted-gibbs"] = "sequential"
     n_scans: int | None = None
-    n_proposals: int = 10
+    n_proposals: int | None = 10
 
     def __post_init__(self) -> None:
         if self.proposal not in PROPOSALS:
             raise DataError(f"proposal must be one of {', '.join(PROPOSALS)}, got {self.proposal!r}")
-        check_at_least(self.n_proposals, "n_proposals", 1)
+        if self.n_proposals is not None:
+            check_at_least(self.n_proposals, "n_proposals", 1)
+        self.rate = float(self.n_proposals or 1)
         if self.n_scans is not None:
             check_at_least(self.n_scans, "n_scans", 1)
             if self.proposal == "sequential":
@@ -66,7 +78,10 @@ class SplitMerge(Move):
 
     def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
         """Make ``n_proposals`` proposals; fewer than two data cannot be split or merged."""
-        if state.n < 2:
+        n_proposals = self.n_proposals
+        if n_proposals is None:
+            n_proposals = int(self.rate + rng.random())
+        if state.n < 2 or n_proposals == 0:
             return Info("split-merge", 0, 0)
         state.require_seated("split-merge")
         how: tuple[int] = Sequential(0)
@@ -76,16 +91,64 @@ class SplitMerge(Move):
             how = RestrictedGibbs(self.n_scans or USUAL_SCANS)
         prior = state.prior
         workspace = _WORKSPACES.get(state) or _WORKSPACES.setdefault(state, Workspace(state))
-        fixed = (how, state.family.quick_marginal, prior.joining, workspace.totals, prior.opening)
+        fixed = (how, prior.joining, workspace.totals, prior.opening)
         made, accepted, work = 0, 0, 0.0
-        while made < self.n_proposals:
+        while made < n_proposals:
             if state.n_clusters == state.capacity:
                 state.make_room(state.capacity + 1)
             clusters = (state.stats, state.data, state.labels, state.sizes)
             scratch = (workspace.sides, workspace.union)
-            now = split_merge(rng, self.n_proposals - made, *fixed, *clusters, *scratch, state.n_clusters)
+            now = split_merge(rng, n_proposals - made, *fixed, *clusters, *scratch, state.n_clusters)
             made, state.n_clusters, accepted, work = made + now[0], now[1], accepted + now[2], work + now[3]
         return Info("split-merge", made, accepted, work=state.n + SCORE_ALONE * work)
+
+    def during_burn_in(self) -> Move:
+        """Return the version that learns how many proposals to make, where they are not given."""
+        return self if self.n_proposals is not None else LearningSplitMerge(self)
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """What was learned."""
+        return {"rate": np.array(self.rate)} if self.n_proposals is None else {}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        known = dict(arrays)
+        if self.n_proposals is None:
+            self.rate = float(known.pop("rate"))
+        super().restore(known)
+
+
+@dataclasses.dataclass
+class LearningSplitMerge(Move):
+    """Learns how many proposals a step of ``move`` makes; for burn-in only.
+
+    Work is counted, not timed: the same seed gives the same chain on every machine.
+    """
+
+    move: SplitMerge
+    exact = False
+
+    def __post_init__(self) -> None:
+        self._since = 0  # steps since a proposal was accepted
+        self._made, self._work = 0.0, 0.0
+
+    def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
+        """Do a step of the move, then learn from recent ones."""
+        info = self.move.step(rng, state)
+        self._since = 0 if info.accepted else self._since + 1
+        self._made, self._work = MEMORY * self._made + info.proposed, MEMORY * self._work + info.work
+        if self._work > 0.0:
+            share = EARNED_SHARE if self._since < PATIENCE else 1.0
+            rate = share * work_of_sweep(state) * self._made / self._work
+            self.move.rate = min(rate, float(MOST_PROPOSALS))
+        return info
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """What the number is learned from; the move keeps the number."""
+        return {"learned": np.array([self._since, self._made, self._work, self.move.rate])}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        since, self._made, self._work, self.move.rate = arrays["learned"].tolist()
+        self._since = int(since)
 
 
 class Workspace:
@@ -93,7 +156,7 @@ class Workspace:
 
     def __init__(self, state: MixtureState) -> None:
         self.sides = state.empty_clusters(2)
-        self.union = state.empty_clusters(1)
+        self.union = None if state.family.quick_marginal else state.empty_clusters(1)
         # These do not depend on the concentration.
         self.totals = np.append(0.0, np.cumsum(state.prior.joining[:-1]))
 

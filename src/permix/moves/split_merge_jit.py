@@ -18,9 +18,9 @@ the move is reversible, hence also on average.
 The prior comes as tables: ``joining[m]`` is the log weight of joining a
 cluster of m, ``totals[m]`` the sum of those before it, ``opening[K]`` that of opening one beside K.
 
-Proposals work on clusters of their own, A and B in ``sides_stats`` and their union in ``union_stats``, which
-are empty between proposals. Members of the state's clusters are in linked lists, so that no proposal reads
-other clusters.
+Proposals work on clusters of their own, A and B in ``sides_stats`` and, where marginal likelihoods cost much,
+their union in ``union_stats``, which are empty between proposals. Members of the state's clusters are in
+linked lists, so that no proposal reads other clusters.
 """
 
 from __future__ import annotations
@@ -90,7 +90,6 @@ def split_merge(
     rng,
     n_proposals,
     how,
-    screen,
     joining,
     totals,
     opening,
@@ -105,8 +104,8 @@ def split_merge(
     """Make proposals, with splits drawn as ``how`` says: a NamedTuple that implements :func:`launch`.
 
     Returns (proposals made, number of clusters, proposals accepted, scores taken). Stops early, before the
-    next proposal, when all slots are taken: the caller makes room and calls again. ``screen`` says whether
-    merges are looked at by way of marginal likelihoods first.
+    next proposal, when all slots are taken: the caller makes room and calls again. ``union_stats`` is None
+    for families whose marginal likelihoods cost little; with these, merges are looked at first.
     """
     n = labels.shape[0]
     room = make_room(labels, sizes.shape[0], n_clusters)
@@ -129,7 +128,7 @@ def split_merge(
             if n_clusters == 1:
                 continue
             j = _member_of_another(rng, labels, i)
-            if screen:
+            if union_stats is None:
                 work += 1
                 a, b = np.int64(labels[i]), np.int64(labels[j])
                 log_merge = _log_merge(opening, totals, stats, sizes, a, b, n_clusters)
@@ -146,12 +145,22 @@ def split_merge(
         if launched:
             work += 2 * (how.n_scans + 1) * (size - 2)
         forced = launched or not splitting
-        log_ratio, log_proposal = _allocate(rng, joining, data, sides_stats, union_stats, room, size, forced)
+        log_ratio, log_proposal = _allocate(rng, joining, data, sides_stats, room, size, forced)
         if launched:
             log_proposal = log_launched
-        work += 3 * size
+        work += 2 * size
+        if union_stats is None:
+            union = np.int64(labels[i])
+            if not splitting:
+                union = n_clusters
+                work += size
+                _fill(stats, data, room.order, size, union)
+            log_ratio -= contract.log_marginal(stats, union) + totals[size]
+        else:
+            work += size
+            log_ratio -= _log_union(data, union_stats, room.order, size) + totals[size]
+            contract.clear_members(union_stats, data, room.order, 0, size, 0)
         log_ratio += opening[n_merged]
-        contract.clear_members(union_stats, data, room.order, 0, size, 0)
         n_first = empty_sides(data, sides_stats, room, size)
         log_ratio -= _log_pairs(n, n_first, size - n_first)
         # Not a number where both states are impossible: no such proposal is accepted.
@@ -238,13 +247,31 @@ def log_chance_of(chosen, other):
 
 
 @inlined
-def _allocate(rng, joining, data, sides_stats, union_stats, room, size, forced):
+def _fill(stats, data, order, size, k):
+    """Make cluster k one of these members."""
+    contract.clear(stats, k)
+    for position in range(size):
+        contract.add(stats, data, order[position], k)
+
+
+@inlined
+def _log_union(data, union_stats, order, size):
+    """Log marginal likelihood of these members, who fill the empty ``union_stats``."""
+    start, score = np.zeros(1, np.int64), np.empty(1)
+    total = 0.0
+    for position in range(size):
+        contract.extend(union_stats, data, order[position], start, 1, score)
+        total += score[0]
+    return total
+
+
+@inlined
+def _allocate(rng, joining, data, sides_stats, room, size, forced):
     """Fill the empty clusters one datum after another, by chance or as ``sides`` says; i and j come first.
 
-    Returns r, less the weight of the number of clusters, and the probability of these sides, both in logs.
+    Returns the probabilities of both clusters with their data and of drawing these sides, both in logs.
     """
     order, sides, scores = room.order, room.sides, room.scores
-    union_start, union_score = np.zeros(1, np.int64), np.empty(1)
     sides[0] = A
     sides[size - 1] = B
     n_a = n_b = 0
@@ -252,14 +279,12 @@ def _allocate(rng, joining, data, sides_stats, union_stats, room, size, forced):
     for turn in range(size):
         position = turn - 1 if turn > 1 else turn * (size - 1)
         contract.log_predictive(sides_stats, data, order[position], 2, scores)
-        contract.extend(union_stats, data, order[position], union_start, 1, union_score)
         to_a = scores[A] + joining[n_a]
         to_b = scores[B] + joining[n_b]
         if turn > 1:
             if not forced:
                 sides[position] = A if rng.random() < 1.0 / (1.0 + math.exp(to_b - to_a)) else B
             log_proposal += log_chance_of(to_a, to_b) if sides[position] == A else log_chance_of(to_b, to_a)
-        log_ratio -= union_score[0] + joining[turn]
         if sides[position] == A:
             log_ratio += to_a
             n_a += 1

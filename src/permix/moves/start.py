@@ -10,7 +10,7 @@ from permix.errors import Argument, DataError
 from permix.moves.state import MixtureState
 from permix.partitions.priors import PartitionPrior
 
-Start = Literal["both", "sequential", "one-cluster", "random"] | int
+Start = Literal["both", "sequential", "one-group", "random"] | int
 
 
 def check_start(init: Start, n: int, prior: PartitionPrior) -> None:
@@ -28,7 +28,7 @@ def start_of_chain(init: Start, chain: int) -> Start:
     Chains that start alike may all stay where they are and agree; chains from either side then do not.
     """
     if init == "both":
-        return "sequential" if chain % 2 == 0 else "one-cluster"
+        return "sequential" if chain % 2 == 0 else "one-group"
     return init
 
 
@@ -36,12 +36,12 @@ def seat_all_data(rng: np.random.Generator, state: MixtureState, init: Start) ->
     """Put every datum into a cluster.
 
     ``"sequential"``: sequential prediction in random order, each datum by its conditional given those before
-    it. ``"one-cluster"``: all together. A number: so many clusters of about equal size, at random.
+    it. ``"one-group"``: all together. A number: so many clusters of about equal size, at random.
     ``"random"``: a partition drawn from the prior.
     """
     if init == "sequential":
         state.sweep(rng, rng.permutation(state.n))
-    elif init == "one-cluster":
+    elif init == "one-group":
         state.set_labels(np.zeros(state.n, dtype=np.int64))
     elif init == "random":
         state.set_labels(state.prior_spec.sample(state.n, rng))

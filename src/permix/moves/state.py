@@ -64,8 +64,8 @@ class PartitionState(abc.ABC):
         log_likelihood = self.log_likelihood()
         draw: dict[str, float | int | np.ndarray] = {
             "labels": canonical_labels(self.labels),
-            "n_clusters": self.n_clusters,
-            "largest_cluster": largest / max(self.n, 1),
+            "n_groups": self.n_clusters,
+            "largest_group": largest / max(self.n, 1),
             "log_likelihood": log_likelihood,
             "log_joint": log_likelihood + self.log_prior(),
         }
@@ -75,7 +75,7 @@ class PartitionState(abc.ABC):
 
     def progress(self) -> dict[str, float]:
         """Live numbers."""
-        numbers = {"clusters": float(self.n_clusters), "log joint": self.log_joint()}
+        numbers = {"groups": float(self.n_clusters), "log joint": self.log_joint()}
         return {**numbers, "moved": float(self.n_moved)}
 
 
@@ -118,7 +118,7 @@ class MixtureState(PartitionState):
     def require_seated(self, move: str) -> None:
         """Refuse to go on where data are in no cluster; compiled code does not check."""
         if int(self.sizes_in_use.sum()) != self.n:
-            raise DataError(f"{move} needs every datum in a cluster: make a Gibbs sweep first")
+            raise DataError(f"{move} needs every datum in a group: make a Gibbs sweep first")
 
     def sweep(self, rng: np.random.Generator, order: np.ndarray | None = None) -> int:
         """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved."""
@@ -135,7 +135,7 @@ class MixtureState(PartitionState):
                 return n_moved
             if position < 0:
                 raise DataError(
-                    f"row {-position} has probability zero under every cluster: its values are too far from"
+                    f"row {-position} has probability zero under every group: its values are too far from"
                     " all others for the scales of this family. Check the units, or widen the scales."
                 )
             self.make_room(self.capacity + 1)
@@ -199,7 +199,7 @@ class MixtureState(PartitionState):
         # Compiled code does not check: a damaged checkpoint must not get there.
         dense = np.array_equal(np.unique(labels), np.arange(n_clusters))
         if not dense or not n_clusters <= capacity <= roomy(self.n + 1):
-            raise DataError("the checkpoint's labels, number of clusters and capacity do not fit together")
+            raise DataError("the checkpoint's labels, number of groups and capacity do not fit together")
         concentration = float(arrays["concentration"])
         if not 0.0 <= concentration < np.inf:
             raise DataError(f"the checkpoint's concentration is {concentration}")

@@ -3,8 +3,8 @@
 from permix.partitions.credible_ball import CredibleBall, credible_ball
 from permix.partitions.geometry import (
     adjusted_rand,
-    assignment_confidence,
     binder_loss,
+    how_sure,
     similarity_matrix,
     variation_of_information,
 )
@@ -30,10 +30,10 @@ __all__ = [
     "PitmanYor",
     "PointEstimate",
     "adjusted_rand",
-    "assignment_confidence",
     "binder_loss",
     "canonical_labels",
     "credible_ball",
+    "how_sure",
     "point_estimate",
     "prior_from_description",
     "similarity_matrix",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from permix.errors import Argument, DataError
+from permix.errors import ParameterError
 from permix.partitions.priors import Gamma
 
 
@@ -20,6 +20,6 @@ def concentration_of(text: str) -> float | Gamma:
     try:
         numbers = [float(part) for part in (found.groups() if found else (text,))]
     except ValueError:
-        must = " must be a number or gamma(SHAPE,RATE), such as 'gamma(1,1)'"
-        raise DataError(Argument("concentration", text), must) from None
+        must = "a number or gamma(SHAPE,RATE), such as 'gamma(1,1)'"
+        raise ParameterError("concentration", text, must) from None
     return Gamma(*numbers) if found else numbers[0]

@@ -55,7 +55,7 @@ class CredibleBall:
     def __repr__(self) -> str:
         def bound(partitions: IntArray) -> str:
             clusters = sorted({n_clusters_of(partition) for partition in partitions})
-            return f"{len(partitions)} with {' or '.join(map(str, clusters))} clusters"
+            return f"{len(partitions)} with {' or '.join(map(str, clusters))} groups"
 
         name = {"vi": "variation of information, bits", "binder": "Binder, fraction of pairs"}[self.loss]
         return (
@@ -63,8 +63,8 @@ class CredibleBall:
             f"  draws in the ball       {self.members.sum()} of {len(self.members)}"
             f" ({self.coverage:.1%}, asked for {self.level:.1%})\n"
             f"  farthest (horizontal)   {bound(self.horizontal)}\n"
-            f"  fewest clusters (upper) {bound(self.upper)}\n"
-            f"  most clusters (lower)   {bound(self.lower)}"
+            f"  fewest groups (upper)   {bound(self.upper)}\n"
+            f"  most groups (lower)     {bound(self.lower)}"
         )
 
 

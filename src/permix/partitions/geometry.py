@@ -123,8 +123,8 @@ def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return out
 
 
-def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatArray:
-    """How sure the group of each observation is.
+def how_sure(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatArray:
+    """Return how sure the group of each observation is.
 
     The posterior probability that the observation shares a group with another member of its
     group in ``labels``, averaged over those members. For an observation that is alone: the
@@ -144,8 +144,8 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
 
     Examples
     --------
-    >>> from permix.partitions import assignment_confidence
-    >>> assignment_confidence([[0, 0, 0, 1], [0, 0, 1, 1]], [0, 0, 0, 1])
+    >>> from permix.partitions import how_sure
+    >>> how_sure([[0, 0, 0, 1], [0, 0, 1, 1]], [0, 0, 0, 1])
     array([0.75, 0.75, 0.5 , 0.5 ])
     """
     from permix.partitions.geometry_jit import add_agreement
@@ -153,10 +153,10 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
     all_draws = as_draws(draws)
     partition = check_partition(labels, all_draws.shape[1])
     sizes = np.bincount(partition)
-    confidence = np.zeros(len(partition))
+    agreement = np.zeros(len(partition))
     for draw in all_draws:
-        add_agreement(partition, sizes, draw, n_clusters_of(draw), confidence)
-    return confidence / len(all_draws)
+        add_agreement(partition, sizes, draw, n_clusters_of(draw), agreement)
+    return agreement / len(all_draws)
 
 
 # --- shared with the point estimate and the credible ball ---------------------------------------
@@ -179,14 +179,9 @@ def loss_scale(loss: str, n: int) -> float:
 
 def losses_to(labels: IntArray, draws: IntArray, loss: str) -> FloatArray:
     """Loss between one canonical partition and each canonical draw."""
-    from permix.partitions.geometry_jit import losses_to_draws
+    from permix.partitions.weighted_draws import WeightedDraws
 
-    n = len(labels)
-    if n == 0:
-        return np.zeros(len(draws))
-    n_clusters = draws.max(axis=1).astype(np.int64) + 1
-    raw = losses_to_draws(labels, n_clusters_of(labels), draws, n_clusters, loss_table(loss, n))
-    return np.maximum(raw, 0.0) / loss_scale(loss, n)
+    return WeightedDraws(draws, np.ones(len(draws)), loss).losses_of(labels)
 
 
 def check_partition(labels: npt.ArrayLike, n: int) -> IntArray:

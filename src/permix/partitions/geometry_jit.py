@@ -49,18 +49,6 @@ def group_by_cluster(labels, n_clusters):
 
 
 @inlined
-def sum_over_sizes(labels, n_clusters, f):
-    """Sum of f over the sizes of the clusters."""
-    sizes = np.zeros(n_clusters, np.int64)
-    for label in labels:
-        sizes[label] += 1
-    total = 0.0
-    for size in sizes:
-        total += f[size]
-    return total
-
-
-@inlined
 def sum_over_overlaps(labels, order, starts, other, n_other, counts, f):
     """Sum of f over all overlaps of a partition (given also grouped) with ``other``.
 
@@ -89,43 +77,18 @@ def sum_over_overlaps(labels, order, starts, other, n_other, counts, f):
 
 
 @kernel
-def sums_over_sizes(draws, n_clusters, f):
-    """:func:`sum_over_sizes` of each draw."""
-    totals = np.empty(len(draws))
-    for m in range(len(draws)):
-        totals[m] = sum_over_sizes(draws[m], n_clusters[m], f)
-    return totals
-
-
-@kernel
-def losses_to_draws(labels, n_clusters, draws, n_clusters_of_draws, f):
-    """Unscaled loss between one partition and each draw."""
+def losses_to_draws(labels, n_clusters, draws, n_clusters_of_draws, sums, f):
+    """Unscaled loss between one partition and each draw; ``sums`` is the sum of f over sizes in each."""
     order, starts = group_by_cluster(labels, n_clusters)
-    own = sum_over_sizes(labels, n_clusters, f)
-    losses = sums_over_sizes(draws, n_clusters_of_draws, f)
+    own = 0.0
+    for cluster in range(n_clusters):
+        own += f[starts[cluster + 1] - starts[cluster]]
+    losses = np.empty(len(draws))
     counts = np.zeros(len(labels) + 1, np.int32)
     for m in range(len(draws)):
         both = sum_over_overlaps(labels, order, starts, draws[m], n_clusters_of_draws[m], counts, f)
-        losses[m] += own - 2.0 * both
+        losses[m] = own + sums[m] - 2.0 * both
     return losses
-
-
-@kernel
-def total_losses_of_pairs(first, last, draws, n_clusters, sums, weights, f):
-    """Share of draws first .. last - 1 in everybody's weighted total loss: all pairs (c, m) with m > c.
-
-    A pair is visited once and counts for both, so shares of consecutive ranges add up to the totals.
-    """
-    totals = np.zeros(len(draws))
-    counts = np.zeros(draws.shape[1] + 1, np.int32)
-    for c in range(first, last):
-        order, starts = group_by_cluster(draws[c], n_clusters[c])
-        for m in range(c + 1, len(draws)):
-            both = sum_over_overlaps(draws[c], order, starts, draws[m], n_clusters[m], counts, f)
-            loss = sums[c] + sums[m] - 2.0 * both
-            totals[c] += weights[m] * loss
-            totals[m] += weights[c] * loss
-    return totals
 
 
 @kernel
@@ -133,7 +96,7 @@ def similarity_rows(draws, first, last, tile, out):
     """Add to ``out`` in how many draws observations i (first .. last - 1) and j <= i share a cluster.
 
     ``draws`` (at most 65,535 of them) has the observations contiguous, so that the innermost loop
-    runs over them and vectorises; a tile of counts stays in the cache while the draws pass by.
+    runs over them and vectorizes; a tile of counts stays in the cache while the draws pass by.
     Both triangles are written; ranges of i may run in different threads.
     """
     counts = np.empty((last - first, tile), draws.dtype)
@@ -155,7 +118,7 @@ def similarity_rows(draws, first, last, tile, out):
 
 
 @kernel
-def add_agreement(labels, sizes, draw, n_clusters, confidence):
+def add_agreement(labels, sizes, draw, n_clusters, agreement):
     """Add, for each observation, the fraction of its cluster's other members beside it in ``draw``.
 
     An observation alone in its cluster counts 1 where the draw leaves it alone too.
@@ -171,8 +134,8 @@ def add_agreement(labels, sizes, draw, n_clusters, confidence):
             counts[draw[i]] += 1
         for i in members:
             if sizes[cluster] == 1:
-                confidence[i] += alone[draw[i]] == 1
+                agreement[i] += alone[draw[i]] == 1
             else:
-                confidence[i] += (counts[draw[i]] - 1) / (sizes[cluster] - 1)
+                agreement[i] += (counts[draw[i]] - 1) / (sizes[cluster] - 1)
         for i in members:
             counts[draw[i]] = 0

@@ -48,7 +48,11 @@ def canonical_labels(labels: npt.ArrayLike) -> IntArray:
         low, high = 0, int(array.max())
     out = np.empty(array.shape, np.int32)
     n = array.shape[-1]
-    canonicalise((array.astype(np.int64) - low).reshape(-1, n), out.reshape(-1, n), high - low + 1)
+    rows, into = array.reshape(-1, n), out.reshape(-1, n)
+    step = max(1, 1_000_000 // n)  # few at a time, since their 64-bit copy is larger than they are
+    for first in range(0, len(rows), step):
+        some = slice(first, first + step)
+        canonicalise(rows[some].astype(np.int64) - low, into[some], high - low + 1)
     return out
 
 

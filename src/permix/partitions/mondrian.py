@@ -101,10 +101,10 @@ class MondrianTree(NamedTuple):
             table[covered] = self.blocks[leaf]
         return table
 
-    def count_kinds(self, rows: npt.ArrayLike, columns: npt.ArrayLike) -> tuple[int, int, int]:
-        """Return how many kinds of rows, kinds of columns and blocks there are with lines in these intervals.
+    def count_groups(self, rows: npt.ArrayLike, columns: npt.ArrayLike) -> tuple[int, int, int]:
+        """Return how many groups of rows, groups of columns and blocks have lines in these intervals.
 
-        Intervals that are in the same blocks throughout are of one kind.
+        Intervals that are in the same blocks throughout are one group.
         """
         held = self.table()[np.ix_(np.unique(rows), np.unique(columns))]
         return len(np.unique(held, axis=0)), len(np.unique(held, axis=1).T), len(np.unique(held))

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from permix.errors import DataError, PermixWarning
-from permix.partitions.geometry import FloatArray, Loss, loss_scale, loss_table, losses_to
-from permix.partitions.labels import IntArray, as_draws, canonical_labels
+from permix.errors import DataError, PermixWarning, Wording
+from permix.partitions.geometry import Loss
+from permix.partitions.labels import IntArray, canonical_labels
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import RandomState, generator
 from permix.runtime.threads import run_in_threads
 
 if TYPE_CHECKING:
-    from permix.partitions.search_jit import Draws
+    from permix.partitions.weighted_draws import WeightedDraws
 
-Numbers = npt.NDArray[np.int64]
-# All draws are compared with all others while that takes no more than this many label comparisons
-# (about ten seconds on one core); beyond, evenly spaced draws are compared with all.
-LARGEST_COMPARISON = 10**10
+# Runs take so many labels, of so many draws at least; all draws then improve the best partition found.
+LABELS_OF_A_RUN, DRAWS_OF_A_RUN = 1_000_000, 64
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,7 @@ class PointEstimate:
         sizes = ", ".join(map(str, sorted(self.sizes.tolist(), reverse=True)[:10]))
         more = ", ..." if self.n_clusters > 10 else ""
         return (
-            f"PointEstimate: {len(self.labels)} observations in {self.n_clusters} clusters\n"
+            f"PointEstimate: {len(self.labels)} observations in {self.n_clusters} groups\n"
             f"  sizes          {sizes}{more}\n"
             f"  expected loss  {self.expected_loss:.6g} ({name})\n"
             f"  best draw      {self.best_draw_loss:.6g}"
@@ -100,8 +96,8 @@ def point_estimate(
     max_clusters : int, optional
         Largest number of groups allowed. None allows twice the largest number in a draw, plus 16.
     n_runs : int, optional
-        Number of runs, the one from the best draw included. None makes 8, and fewer, down to 3, for more
-        than four million labels.
+        Number of runs, the one from the best draw included. None makes 8, and fewer, down to 4, for more
+        than 600,000 labels.
     random_state : int, Generator, SeedSequence or None
         Source of randomness.
     n_jobs : int, optional
@@ -116,10 +112,12 @@ def point_estimate(
 
     Notes
     -----
-    Memory follows draws × observations; there is no matrix of pairs. With very many draws (more than
-    10¹⁰ label comparisons between all of them) the best draw is sought among evenly spaced ones;
-    expected losses are always over all draws. Ctrl-C during the search returns the best partition
-    found so far, with a warning.
+    Memory follows draws × observations; there is no matrix of pairs. With more than a million labels the
+    runs use some evenly spaced draws (at least 64), and the best partition they find is then improved, by
+    moves of single observations and by merging groups, on all draws until nothing improves. With more than
+    3 · 10⁸ label comparisons between all draws, the best draw is sought among those that are nearest to a
+    few. Expected losses are always over all draws. Ctrl-C during the search returns the best partition found
+    so far, with a warning.
 
     Examples
     --------
@@ -128,127 +126,79 @@ def point_estimate(
     >>> estimate.labels
     array([0, 0, 1, 1], dtype=int32)
     """
-    from permix.partitions.search import Search
+    from permix.partitions.weighted_draws import WeightedDraws
 
-    distinct, weights = collapse_draws(as_draws(draws))
-    n = distinct.shape[1]
+    all_draws = WeightedDraws.collapsed(draws, loss)
+    n = all_draws.n
+    some_draws = all_draws.evenly_spaced(max(LABELS_OF_A_RUN // max(n, 1), DRAWS_OF_A_RUN))
     # Eight where a run is quick; a run's time follows the number of labels.
-    usual = max(3, min(8, 32_000_000 // max(distinct.size, 1)))
+    usual = max(4, min(8, 5 * LABELS_OF_A_RUN // max(some_draws.labels.size, 1)))
     n_runs = usual if n_runs is None else _positive(n_runs, "n_runs")
     limit = None if max_clusters is None else _positive(max_clusters, "max_clusters")
-    f = loss_table(loss, n)
     if n == 0:
-        return _result(np.zeros(0, np.int32), distinct, weights, loss, 0.0, 0)
-    n_clusters = distinct.max(axis=1).astype(np.int64) + 1
-    capacity = min(n, 2 * int(n_clusters.max()) + 16 if limit is None else limit)
-
-    candidates, totals = _losses_of_draws(distinct, n_clusters, weights, f, n_jobs)
-    best_draw_loss = max(float(totals.min()), 0.0) / float(weights.sum() * loss_scale(loss, n))
-    allowed = n_clusters[candidates] <= capacity
-    starts: list[IntArray | None] = [None] * n_runs
-    if allowed.any():
-        starts[0] = distinct[candidates[allowed][np.argmin(totals[allowed])]]
-
-    shared, space = _lay_out(distinct, n_clusters, weights, f, capacity)
-    generators = generator(random_state).spawn(n_runs)
-    with Interrupts() as interrupts, Display(progress) as display:
-        display.begin("finding the partition nearest to all draws", n_runs)
-
-        def search(task: tuple[np.random.Generator, IntArray | None]) -> IntArray | None:
-            labels = Search(shared, capacity, space, task[0], interrupts.flag).run(task[1])
-            display.step()
-            return labels
-
-        found = run_in_threads(search, zip(generators, starts, strict=True), n_jobs, interrupts=interrupts)
-    complete = [canonical_labels(labels) for labels in found if labels is not None]
-    if starts[0] is not None:
-        complete.append(starts[0])
-    if interrupts.interrupted:
-        if not complete:
-            raise KeyboardInterrupt
+        return PointEstimate(np.zeros(0, np.int32), 0, np.zeros(0, np.int64), loss, 0.0, 0.0, 0)
+    capacity = min(n, 2 * int(all_draws.n_clusters.max()) + 16 if limit is None else limit)
+    with Display(progress) as display:
+        display.begin("comparing draws")
+        candidates, losses = all_draws.compared(capacity, n_jobs)
+        best_draw = all_draws.labels[candidates[np.argmin(losses)]]
+        allowed = all_draws.n_clusters[candidates] <= capacity
+        starts: list[IntArray | None] = [None] * n_runs
+        if allowed.any():
+            starts[0] = all_draws.labels[candidates[allowed][np.argmin(losses[allowed])]]
+        labels, n_done, interrupted = _search(
+            all_draws, some_draws, capacity, starts, generator(random_state), n_jobs, display
+        )
+    if labels is None:
+        raise KeyboardInterrupt
+    if interrupted:
         warnings.warn(
             "the search was interrupted; this is the best partition so far", PermixWarning, stacklevel=2
         )
-    results = [_result(labels, distinct, weights, loss, best_draw_loss, len(found)) for labels in complete]
-    best = min(results, key=lambda result: result.expected_loss)
-    best = replace(best, best_draw=distinct[candidates[np.argmin(totals)]])
-    if limit is None and best.n_clusters == capacity < n:
-        warnings.warn(
-            f"the estimate uses all {capacity} clusters that the search allows by default; "
-            f"point_estimate(draws, max_clusters=...) allows more",
-            PermixWarning,
-            stacklevel=2,
-        )
-    return best
-
-
-def collapse_draws(draws: IntArray) -> tuple[IntArray, FloatArray]:
-    """Distinct canonical draws, sorted, and how often each occurs.
-
-    Sorting makes everything that follows independent of the order of the draws.
-    """
-    counts = dict(sorted(Counter(draw.tobytes() for draw in draws).items()))
-    distinct = np.frombuffer(bytearray().join(counts), np.int32).reshape(len(counts), draws.shape[1])
-    return distinct, np.array(list(counts.values()), np.float64)
-
-
-def _result(
-    labels: IntArray, distinct: IntArray, weights: FloatArray, loss: str, best_draw_loss: float, n_runs: int
-) -> PointEstimate:
     sizes = np.bincount(labels)
-    mean = float(np.average(losses_to(labels, distinct, loss), weights=weights))
-    return PointEstimate(labels, len(sizes), sizes, loss, mean, best_draw_loss, n_runs)
+    if limit is None and len(sizes) == capacity < n:
+        more = Wording("; point_estimate(draws, max_clusters=...) allows more", "; there may be more")
+        said = f"the estimate uses all {capacity} groups that the search allows by default"
+        warnings.warn(PermixWarning(said, more), stacklevel=2)
+    mean = all_draws.expected_loss(labels)
+    return PointEstimate(labels, len(sizes), sizes, loss, mean, float(losses.min()), n_done, best_draw)
 
 
-def _losses_of_draws(
-    distinct: IntArray, n_clusters: Numbers, weights: FloatArray, f: FloatArray, n_jobs: int | None
-) -> tuple[Numbers, FloatArray]:
-    """Candidate draws and their total unscaled loss over all draws."""
-    from permix.partitions.geometry_jit import losses_to_draws, sums_over_sizes, total_losses_of_pairs
+def _search(
+    all_draws: WeightedDraws,
+    some_draws: WeightedDraws,
+    capacity: int,
+    starts: list[IntArray | None],
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    display: Display,
+) -> tuple[IntArray | None, int, bool]:
+    """The best partition that a run from each start found, how many ended, and whether Ctrl-C ended them."""
+    from permix.partitions.search import MAX_REBUILDS, Layout, Search
 
-    n_draws, n = distinct.shape
-    if n_draws * n_draws * n <= 2 * LARGEST_COMPARISON:
-        sums = sums_over_sizes(distinct, n_clusters, f)
-        bounds = np.linspace(0, n_draws, min(n_draws, 64) + 1).astype(int)
-        shares = run_in_threads(
-            lambda ends: total_losses_of_pairs(*ends, distinct, n_clusters, sums, weights, f),
-            pairwise(bounds),
-            n_jobs,
+    some_only = some_draws is not all_draws
+    display.begin("finding the partition nearest to all draws", len(starts) + some_only)
+    with Interrupts() as interrupts:
+
+        def run(
+            draws: Layout, rng: np.random.Generator, start: IntArray | None, rebuilds: int
+        ) -> IntArray | None:
+            labels = Search(draws, rng, interrupts.flag).run(start, rebuilds)
+            display.step()
+            return None if labels is None else canonical_labels(labels)
+
+        layout = Layout(some_draws, capacity)
+        generators = rng.spawn(len(starts))
+        tasks = zip(generators, starts, strict=True)
+        found = run_in_threads(
+            lambda task: run(layout, *task, MAX_REBUILDS), tasks, n_jobs, interrupts=interrupts
         )
-        return np.arange(n_draws), np.sum(shares, axis=0)
-    n_candidates = max(LARGEST_COMPARISON // (n_draws * n), 16)
-    candidates = np.unique(np.linspace(0, n_draws - 1, n_candidates).astype(np.int64))
-    totals = run_in_threads(
-        lambda c: weights @ losses_to_draws(distinct[c], n_clusters[c], distinct, n_clusters, f),
-        candidates,
-        n_jobs,
-    )
-    return candidates, np.array(totals)
-
-
-def _lay_out(
-    distinct: IntArray, n_clusters: Numbers, weights: FloatArray, f: FloatArray, capacity: int
-) -> tuple[Draws, tuple[int, int]]:
-    """The draws for compiled code, and the space a run needs (number of tables, length of lists)."""
-    from permix.partitions.search_jit import Draws
-
-    n_draws, n = distinct.shape
-    # A list has one entry for its length and at most one for each member.
-    longest = n_draws * n + int(n_clusters.sum())
-    places = np.empty((n, n_draws), np.int32 if longest < 2**31 else np.int64)
-    all_places = []
-    n_tables = list_length = 0
-    for m, labels in enumerate(distinct):
-        sizes = np.bincount(labels)
-        in_list = sizes < capacity
-        list_ends = list_length + np.cumsum(np.where(in_list, 1 + sizes, 0))
-        table_ends = n_tables + np.cumsum(~in_list)
-        all_places.append(np.where(in_list, list_ends - 1 - sizes, -table_ends))
-        places[:, m] = all_places[m][labels]
-        n_tables, list_length = int(table_ends[-1]), int(list_ends[-1])
-    by_place = (np.concatenate(all_places), np.repeat(weights, n_clusters))
-    draws = Draws(places, *by_place, weights, f, np.diff(f, append=0.0), float(weights.sum()))
-    return draws, (n_tables, list_length)
+        complete = [labels for labels in (*found, starts[0]) if labels is not None]
+        best = min(complete, key=all_draws.expected_loss, default=None)
+        if some_only and not interrupts.interrupted:  # all draws have the last word
+            layout = Layout(all_draws, capacity)
+            best = run_in_threads(lambda start: run(layout, rng, start, 0), [best], interrupts=interrupts)[0]
+    return best, len(found), interrupts.interrupted
 
 
 def _positive(value: int, name: str) -> int:

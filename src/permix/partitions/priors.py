@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from permix.errors import DataError
+from permix.errors import DataError, Wording
 from permix.partitions.concentration import SMALLEST_CONCENTRATION, log_rising_factorial
 from permix.partitions.labels import IntArray, as_labels
 from permix.registries import PRIORS
@@ -199,7 +199,7 @@ class PartitionPrior(ABC):
         if array.size == 0:
             array = np.zeros(0, np.int64)
         elif array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
-            raise DataError(f"sizes must be positive whole numbers, one for each cluster, not {sizes!r}")
+            raise DataError(f"sizes must be positive whole numbers, one for each group, not {sizes!r}")
         weights = self._log_weights(array.astype(np.int64))
         if normalized:
             weights -= np.logaddexp.reduce(weights)
@@ -332,15 +332,15 @@ class PitmanYor(_TwoParameter):
 
     def __post_init__(self) -> None:
         if isinstance(self.concentration, Gamma):
-            raise DataError("PitmanYor.concentration must be a number; only DirichletProcess can learn it")
+            number = " must be a number; only DirichletProcess can learn it"
+            raise DataError(_field(self, "concentration"), number)
         _store_number(self, "concentration")
         discount = _store_number(self, "discount")
         if not 0.0 <= discount < 1.0:
-            raise DataError(f"PitmanYor.discount must be at least 0 and less than 1, not {discount}")
+            raise DataError(_field(self, "discount"), f" must be at least 0 and less than 1, not {discount}")
         if not self.concentration > -discount:
-            raise DataError(
-                f"PitmanYor.concentration must exceed -discount = {-discount}, not {self.concentration}"
-            )
+            least = f" must exceed -discount = {-discount}, not {self.concentration}"
+            raise DataError(_field(self, "concentration"), least)
 
     def _two_parameters(self) -> tuple[float, float, float]:
         return self.concentration, self.discount, math.inf
@@ -372,7 +372,8 @@ class FiniteDirichlet(_TwoParameter):
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, Integral) or not 1 <= self.n < 2**31:
-            raise DataError(f"FiniteDirichlet.n is a whole number, at least 1 and below 2³¹, not {self.n!r}")
+            number = f" must be a whole number, at least 1 and below 2³¹, not {self.n!r}"
+            raise DataError(Wording("FiniteDirichlet.n", "the number of groups"), number)
         object.__setattr__(self, "n", int(self.n))
         _store_pseudo_count(self)
 
@@ -415,7 +416,7 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         _store_positive(self, "rate")
         _store_pseudo_count(self)
         if self.rate > MOST_RATE:
-            raise DataError(f"MixtureOfFiniteMixtures.rate must be at most {MOST_RATE:,.0f}, not {self.rate}")
+            raise DataError(_field(self, "rate"), f" must be at most {MOST_RATE:,.0f}, not {self.rate}")
 
     @lru_cache(maxsize=8)  # noqa: B019 - specifications are few, small and hashable
     def tables(self, n: int) -> PriorTables:
@@ -501,7 +502,7 @@ MORE_TERMS = 64
 @lru_cache(maxsize=8)
 def _joining(discount: float, n: int) -> FloatArray:
     """Log weights of joining a cluster of 0 ... n members."""
-    return np.array([0.0, *(math.log(size - discount) for size in range(1, n + 1))])
+    return np.append(0.0, np.log(np.arange(1, n + 1) - discount))
 
 
 @lru_cache(maxsize=8)
@@ -511,7 +512,8 @@ def _two_parameter_openings(concentration: float, discount: float, most: float, 
         return _up_to(n, np.log(-discount * (most - np.arange(int(min(n, most))))))
     if discount == 0.0:
         return np.full(n + 1, math.log(concentration))
-    return np.array([_log_two_parameter_opening(concentration, discount, k) for k in range(n + 1)])
+    weights = concentration + discount * np.arange(n + 1)
+    return np.log(weights, out=np.zeros(n + 1), where=weights > 0.0)  # as below
 
 
 def _log_two_parameter_opening(concentration: float, discount: float, n_clusters: float) -> float:
@@ -602,9 +604,8 @@ def _mean_clusters(gamma: Gamma, n: int) -> float:
 def _store_number(spec: object, name: str, alternative: str = "") -> float:
     """Check a frozen dataclass's field and store it as a float."""
     value = getattr(spec, name)
-    field = f"{type(spec).__name__}.{name}"
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise DataError(f"{field} must be a finite number{alternative}, not {value!r}")
+        raise DataError(_field(spec, name), f" must be a finite number{alternative}, not {value!r}")
     object.__setattr__(spec, name, float(value))
     return float(value)
 
@@ -618,7 +619,13 @@ def _store_pseudo_count(prior: Any) -> None:
 def _store_positive(spec: object, name: str, alternative: str = "") -> None:
     value = _store_number(spec, name, alternative)
     if value <= 0.0:
-        raise DataError(f"{type(spec).__name__}.{name} must be positive, not {value}")
+        raise DataError(_field(spec, name), f" must be positive, not {value}")
+
+
+def _field(spec: object, name: str) -> Wording:
+    """Name a field in a message."""
+    option = f"the {name} of gamma(SHAPE,RATE)" if isinstance(spec, Gamma) else f"--{name.replace('_', '-')}"
+    return Wording(f"{type(spec).__name__}.{name}", option)
 
 
 def _count(value: int, name: str) -> int:

@@ -27,7 +27,8 @@ import numpy as np
 
 from permix.kernels.jit import inlined, kernel
 
-BLOCK = 32  # observations scored together
+# So many observations are scored together; so many draws are looked at together: they stay in the cache.
+BLOCK, DRAWS = 512, 16
 
 
 class Draws(NamedTuple):
@@ -52,133 +53,121 @@ class Estimate(NamedTuple):
 
     labels: np.ndarray  # -1: not allocated
     sizes: np.ndarray
+    margins: np.ndarray  # by how much its own cluster was better than any other when it was last scored
     table_counts: np.ndarray
     table_scores: np.ndarray
     lists: np.ndarray  # length of the list, then its (cluster, count) pairs
-    scores: np.ndarray  # workspace, (1 + BLOCK, clusters)
+    scores: np.ndarray  # workspace, one row for each observation of a block and another
 
 
 # Below, fields are unpacked before loops: taking one inside costs a reference count, an atomic operation.
 
 
 @kernel
-def insert(draws, state, i, cluster):
-    """Put an unallocated observation into a cluster; returns the change of the objective."""
+def move(draws, state, observations, clusters):
+    """Put observations into the clusters beside them, -1 for none; returns the change of the objective."""
     places, weights, g = draws.places, draws.weights, draws.g
+    labels, sizes = state.labels, state.sizes
     table_counts, table_scores, lists = state.table_counts, state.table_scores, state.lists
     gain = 0.0
-    for m in range(len(weights)):
-        place = places[i, m]
-        if place < 0:
-            row = -1 - place
-            gain += table_scores[row, cluster]
-            table_counts[row, cluster] += 1
-            table_scores[row, cluster] = weights[m] * g[table_counts[row, cluster]]
-            continue
-        end = place + lists[place, 0]
-        e = place + 1
-        while e <= end and lists[e, 0] != cluster:
-            e += 1
-        if e > end:
-            lists[place, 0] += 1
-            lists[e, 0] = cluster
-            lists[e, 1] = 1
-        else:
-            gain += weights[m] * g[lists[e, 1]]
-            lists[e, 1] += 1
-    change = draws.total_weight * g[state.sizes[cluster]] - 2.0 * gain
-    state.sizes[cluster] += 1
-    state.labels[i] = cluster
-    return change
-
-
-@kernel
-def remove(draws, state, i):
-    """Take an observation out of its cluster; returns the change of the objective."""
-    places, weights, g = draws.places, draws.weights, draws.g
-    table_counts, table_scores, lists = state.table_counts, state.table_scores, state.lists
-    cluster = state.labels[i]
-    gain = 0.0
-    for m in range(len(weights)):
-        place = places[i, m]
-        if place < 0:
-            row = -1 - place
-            table_counts[row, cluster] -= 1
-            table_scores[row, cluster] = weights[m] * g[table_counts[row, cluster]]
-            gain += table_scores[row, cluster]
-            continue
-        e = place + 1
-        while lists[e, 0] != cluster:
-            e += 1
-        lists[e, 1] -= 1
-        gain += weights[m] * g[lists[e, 1]]
-        if lists[e, 1] == 0:
-            last = place + lists[place, 0]
-            lists[e, 0] = lists[last, 0]
-            lists[e, 1] = lists[last, 1]
-            lists[place, 0] -= 1
-    state.sizes[cluster] -= 1
-    state.labels[i] = -1
-    return 2.0 * gain - draws.total_weight * g[state.sizes[cluster]]
+    change = 0.0
+    for start in range(0, len(weights), DRAWS):
+        end = min(start + DRAWS, len(weights))
+        for index in range(len(observations)):
+            i = observations[index]
+            old, new = labels[i], clusters[index]
+            for m in range(start, end):
+                weight, place = weights[m], places[i, m]
+                if place < 0:
+                    row = -1 - place
+                    if old >= 0:
+                        table_counts[row, old] -= 1
+                        table_scores[row, old] = weight * g[table_counts[row, old]]
+                        gain -= table_scores[row, old]
+                    if new >= 0:
+                        gain += table_scores[row, new]
+                        table_counts[row, new] += 1
+                        table_scores[row, new] = weight * g[table_counts[row, new]]
+                    continue
+                if old >= 0:
+                    e = place + 1
+                    while lists[e, 0] != old:
+                        e += 1
+                    lists[e, 1] -= 1
+                    gain -= weight * g[lists[e, 1]]
+                    if lists[e, 1] == 0:
+                        last = place + lists[place, 0]
+                        lists[e, 0] = lists[last, 0]
+                        lists[e, 1] = lists[last, 1]
+                        lists[place, 0] -= 1
+                if new >= 0:
+                    last = place + lists[place, 0]
+                    e = place + 1
+                    while e <= last and lists[e, 0] != new:
+                        e += 1
+                    if e > last:
+                        lists[place, 0] += 1
+                        lists[e, 0] = new
+                        lists[e, 1] = 0
+                    gain += weight * g[lists[e, 1]]
+                    lists[e, 1] += 1
+    for index in range(len(observations)):
+        old, new = labels[observations[index]], clusters[index]
+        if old >= 0:
+            sizes[old] -= 1
+            change -= g[sizes[old]]
+        if new >= 0:
+            change += g[sizes[new]]
+            sizes[new] += 1
+        labels[observations[index]] = new
+    return draws.total_weight * change - 2.0 * gain
 
 
 @kernel
 def score(draws, state, observations, scores):
-    """Sum over draws of w_m g[overlap], for each observation and each cluster.
+    """Sum over draws of w_m g[overlap], for each observation of a block and each cluster.
 
-    Draw by draw, so that the overlaps of one draw stay in the cache while the observations pass by.
     An observation's own cluster is scored as if it were not there.
     """
     places, weights, g = draws.places, draws.weights, draws.g
     labels, sizes = state.labels, state.sizes
-    table_scores, lists = state.table_scores, state.lists
+    table_counts, table_scores, lists = state.table_counts, state.table_scores, state.lists
     used = len(sizes)
     while used > 0 and sizes[used - 1] == 0:
         used -= 1
     for b in range(len(observations)):
         for cluster in range(used):
             scores[b, cluster] = 0.0
-    for m in range(len(weights)):
+    for start in range(0, len(weights), DRAWS):
+        end = min(start + DRAWS, len(weights))
         for b in range(len(observations)):
-            place = places[observations[b], m]
-            if place < 0:
-                row = -1 - place
-                for cluster in range(used):
-                    scores[b, cluster] += table_scores[row, cluster]
-            else:
-                for e in range(place + 1, place + 1 + lists[place, 0]):
-                    scores[b, lists[e, 0]] += weights[m] * g[lists[e, 1]]
-    for b in range(len(observations)):
-        own = labels[observations[b]]
-        if own >= 0:
-            scores[b, own] = _own_score(draws, state, observations[b], own)
-
-
-@inlined
-def _own_score(draws, state, i, own):
-    places, weights, g = draws.places, draws.weights, draws.g
-    table_counts, lists = state.table_counts, state.lists
-    total = 0.0
-    for m in range(len(weights)):
-        place = places[i, m]
-        if place < 0:
-            count = table_counts[-1 - place, own]
-        else:
-            e = place + 1
-            while lists[e, 0] != own:
-                e += 1
-            count = lists[e, 1]
-        total += weights[m] * g[count - 1]
-    return total
+            i = observations[b]
+            own = labels[i]
+            for m in range(start, end):
+                place = places[i, m]
+                if place < 0:
+                    row = -1 - place
+                    for cluster in range(used):
+                        scores[b, cluster] += table_scores[row, cluster]
+                    if own >= 0:
+                        scores[b, own] += weights[m] * g[table_counts[row, own] - 1] - table_scores[row, own]
+                else:
+                    for e in range(place + 1, place + 1 + lists[place, 0]):
+                        cluster = lists[e, 0]
+                        scores[b, cluster] += weights[m] * g[lists[e, 1] - (cluster == own)]
 
 
 @inlined
 def best_cluster(draws, state, i, scores, tolerance):
-    """Cluster to which observation i adds the least, a new one included; its own unless another is better."""
+    """Cluster to which observation i adds the least, a new one included; its own unless another is better.
+
+    Also writes its margin, by how much its own is better.
+    """
     sizes, g = state.sizes, draws.g
     own = state.labels[i]
     best = -1
     least = np.inf
+    stay = np.inf
     empty = -1
     for cluster in range(len(sizes)):
         if sizes[cluster] == 0:
@@ -186,75 +175,48 @@ def best_cluster(draws, state, i, scores, tolerance):
             continue
         added = draws.total_weight * g[sizes[cluster] - (cluster == own)] - 2.0 * scores[cluster]
         if cluster == own:
-            added -= tolerance
-        if added < least:
+            stay = added
+        elif added < least:
             best, least = cluster, added
     # A cluster of its own adds g[0] = 0.
-    return empty if empty >= 0 and least > tolerance else best
+    if empty >= 0 and least > tolerance:
+        best, least = empty, 0.0
+    state.margins[i] = least - stay
+    return own if stay - tolerance <= least else best
 
 
 @kernel
-def insert_all(draws, state, observations, clusters):
-    """:func:`insert` each observation into the cluster named beside it; returns the change."""
-    change = 0.0
-    for index in range(len(observations)):
-        change += insert(draws, state, observations[index], np.int64(clusters[index]))
-    return change
+def sweep(draws, state, order, clusters, block, tolerance, stop):
+    """Put observations where each adds the least; returns the change of the objective and how many moved.
 
-
-@kernel
-def remove_all(draws, state, observations):
-    """:func:`remove` each observation; returns the change."""
-    change = 0.0
-    for i in observations:
-        change += remove(draws, state, i)
-    return change
-
-
-@kernel
-def allocate(draws, state, order, tolerance, stop):
-    """Put the observations one after another where each adds the least; returns the change."""
-    scores = state.scores
-    change = 0.0
-    for index in range(len(order)):
-        if stop[0]:
-            break
-        score(draws, state, order[index : index + 1], scores)
-        best = best_cluster(draws, state, order[index], scores[0], tolerance)
-        change += insert(draws, state, order[index], best)
-    return change
-
-
-@kernel
-def sweeten(draws, state, order, tolerance, stop):
-    """Move one observation at a time while that lowers the objective; returns the change.
-
-    Observations are scored in blocks. Moves within the block make its scores stale: whoever wants to
-    move is scored again, and only a sweep without any move ends the work.
+    Observations are scored in blocks. Moves within the block make its scores stale: whoever wants to move is
+    scored again. Where ``clusters`` are given they :func:`move` there instead (another kernel for Python to
+    call would compile all of that again).
     """
+    if len(clusters) > 0:
+        return move(draws, state, order, clusters), len(order)
     labels = state.labels
     scores, fresh = state.scores[1:], state.scores[:1]
+    target = np.empty(1, np.int32)
     change = 0.0
-    moved = True
-    while moved:
-        moved = False
-        for first in range(0, len(order), BLOCK):
-            if stop[0]:
-                return change
-            block = order[first : first + BLOCK]
-            score(draws, state, block, scores)
-            stale = False
-            for b in range(len(block)):
-                i = block[b]
-                best = best_cluster(draws, state, i, scores[b], tolerance)
-                if best != labels[i] and stale:
-                    score(draws, state, block[b : b + 1], fresh)
-                    best = best_cluster(draws, state, i, fresh[0], tolerance)
-                if best != labels[i]:
-                    change += remove(draws, state, i)
-                    change += insert(draws, state, i, best)
-                    moved = stale = True
-    return change
+    n_moved = 0
+    for first in range(0, len(order), block):
+        if stop[0]:
+            break
+        some = order[first : first + block]
+        score(draws, state, some, scores)
+        stale = False
+        for b in range(len(some)):
+            i = some[b]
+            target[0] = best_cluster(draws, state, i, scores[b], tolerance)
+            if target[0] != labels[i] and stale:
+                score(draws, state, some[b : b + 1], fresh)
+                target[0] = best_cluster(draws, state, i, fresh[0], tolerance)
+            if target[0] != labels[i]:
+                change += move(draws, state, some[b : b + 1], target)
+                n_moved += 1
+                stale = True
+    return change, n_moved
 
 
 @kernel

@@ -17,17 +17,17 @@ def choice(selection: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the log-likelihood of agents held out, with its standard error, by number of groups.
 
     Where a criterion was asked for, such as DIC, that is drawn instead. A frame or dict with the columns
-    ``n_components``, ``train``, ``validation`` and ``standard_error`` will do as well.
+    ``n_groups``, ``train``, ``validation`` and ``standard_error`` will do as well.
     """
     table = getattr(selection, "table", selection)
     criterion = getattr(selection, "criterion", "held-out")
     held_out = criterion == "held-out"
-    names = ("n_components", *(("validation", "standard_error", "train") if held_out else (criterion,)))
+    names = ("n_groups", *(("validation", "standard_error", "train") if held_out else (criterion,)))
     try:
         numbers, values, *others = (np.asarray(table[name], dtype=np.float64) for name in names)
     except (KeyError, TypeError, IndexError, ValueError):
         raise DataError(
-            "choice draws what select_components returns: a table with the columns n_components, "
+            "choice draws what select_components returns: a table with the columns n_groups, "
             f"train, validation and standard_error, not {type(selection).__name__}"
         ) from None
     axes = new_axes(ax)

@@ -81,10 +81,10 @@ def draw_traces(quantities: Sequence[tuple[str, Array]], *, figure: Figure | Non
 
 def n_groups(fit: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the posterior of the number of groups, one bar a number, chains side by side."""
-    return draw_number(fit.draws.arrays["n_clusters"], ax=ax)
+    return draw_number(fit.draws.arrays["n_groups"], ax=ax)
 
 
 def traces(fit: Any, *, figure: Figure | None = None) -> Figure:
     """Draw the number of groups and the log joint of every draw, a line for each chain."""
-    names = {"number of groups": "n_clusters", "log joint": "log_joint"}
+    names = {"number of groups": "n_groups", "log joint": "log_joint"}
     return draw_traces([(name, fit.draws.arrays[of]) for name, of in names.items()], figure=figure)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from permix.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
-from permix.errors import Argument, ConvergenceWarning, DataError
+from permix.errors import Argument, ConvergenceWarning, DataError, Message
 from permix.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -30,12 +30,13 @@ FEWEST_DRAWS = 4
 # How rarely chains that agree may be reported: the probability per quantity is about this.
 FALSE_ALARM = 1e-3
 PROBABILITY = 0.89
+DISAGREE = "chains disagree"  # the note of quantities that are warned of
 # Digits in which numbers that should be equal are, though computed in another order.
 DIGITS = 10
 
 
 def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Summarise every scalar quantity over all chains, or those of ``var_names``.
+    """Summarize every scalar quantity over all chains, or those of ``var_names``.
 
     One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed interval),
     ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalized, split), ``mcse_mean``
@@ -60,19 +61,23 @@ def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESH
     found = {name: r_hat(values) for name, values in scalars.items()}
     offending = {name: r for name, r in found.items() if r > largest_allowed(scalars[name], threshold)}
     if offending:
-        named = ", ".join(f"{name} (R-hat {value:.4g})" for name, value in offending.items())
         n_chains = len(scalars[next(iter(offending))])
-        who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
-        said = ConvergenceWarning(
-            f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
-            "posterior: use a longer burn-in (",
-            Argument("n_burn_in"),
-            ") and more draws (",
-            Argument("n_draws"),
-            ").",
-        )
-        warnings.warn(said, stacklevel=3)
+        warnings.warn(ConvergenceWarning(verdict(offending, n_chains, threshold)), stacklevel=3)
     return offending
+
+
+def verdict(offending: Mapping[str, float], n_chains: int, threshold: float = THRESHOLD) -> Message:
+    """Say, in warnings and in reports, on what the chains disagree; ``offending`` has the R-hat of each."""
+    named = ", ".join(f"{name} (R-hat {value:.4g})" for name, value in offending.items())
+    who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
+    return Message(
+        f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
+        "posterior: use a longer burn-in (",
+        Argument("n_burn_in"),
+        ") and more draws (",
+        Argument("n_draws"),
+        ").",
+    )
 
 
 def r_hat(values: npt.NDArray[np.float64]) -> float:
@@ -169,7 +174,7 @@ def _row(values: npt.NDArray[np.float64]) -> dict[str, Any]:
         row["ess_bulk"], row["ess_tail"] = ess_bulk(values), ess_tail(values)
         row["mcse_mean"] = mcse_mean(values)
         if row["r_hat"] > largest_allowed(values):
-            row["note"] = "chains disagree"
+            row["note"] = DISAGREE
         else:
             enough = min(row["ess_bulk"], row["ess_tail"]) >= FEWEST_EFFECTIVE * len(values)
             precise = row["r_hat"] <= largest_allowed(values, REPORTABLE)

@@ -40,7 +40,7 @@ class EstimatedPartition:
 
 
 def nearest_partition(
-    draws: Draws, settings: Any, quantity: str = "labels", number: str = "n_clusters"
+    draws: Draws, settings: Any, quantity: str = "labels", number: str = "n_groups"
 ) -> PointEstimate:
     """Return the partition of least expected loss, with at most as many groups as half of the draws have.
 

@@ -1,71 +1,55 @@
-"""One line on the terminal when the first run keeps the user waiting for the compiler."""
+"""What this process waits for at a first run: functions that it, or another process for it, compiles.
+
+Python's search for garbage rests meanwhile: with all that Numba makes, it takes a sixth of the time.
+"""
 
 from __future__ import annotations
 
-import sys
+import gc
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-PATIENCE_SECONDS = 1.0
-MESSAGE = "compiling, first run only ..."
+from collections.abc import Hashable
 
 
-@contextmanager
-def announce_compilation(wanted: bool = True) -> Iterator[None]:
-    """Say so on stderr, once, when compilation takes longer than a second.
+class Compiling:
+    """Which compilations are under way, how long that has taken, and how much of how much is done."""
 
-    ``wanted=False`` does nothing, so that callers need no condition of their own.
-    """
-    # Where Numba was not imported nothing will be compiled: states and moves that use it import it.
-    if not wanted or "numba" not in sys.modules:
-        yield
-        return
-    from numba.core import event
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._under_way: set[Hashable] = set()
+        self._began = 0.0
+        self._spent = 0.0
+        self._collects = True
+        self.n_compiled = 0
+        # Of all that the first run of this command compiles, as far as that is known beforehand.
+        self.done = 0
+        self.total: int | None = None
 
-    class Listener(event.Listener):
-        """Adds up the time during which anything compiles; several threads overlap and calls nest."""
+    def begin(self, what: Hashable) -> None:
+        """Note that something is compiled from now on; calls nest."""
+        with self._lock:
+            if not self._under_way:
+                self._began = time.monotonic()
+                self._collects = gc.isenabled()
+                gc.disable()
+            self._under_way.add(what)
 
-        def __init__(self) -> None:
-            self.lock = threading.Lock()
-            self.under_way = 0
-            self.started = 0.0
-            self.spent = 0.0
-            self.timer: threading.Timer | None = None
-            self.said = False
+    def end(self, what: Hashable) -> None:
+        """Note that it is done, or failed; nothing happens if it had not begun."""
+        with self._lock:
+            if what in self._under_way:
+                self._under_way.remove(what)
+                self.n_compiled += 1
+                if not self._under_way:
+                    self._spent += time.monotonic() - self._began
+                    if self._collects:
+                        gc.enable()
 
-        def on_start(self, event: object) -> None:
-            with self.lock:
-                self.under_way += 1
-                if self.under_way == 1 and not self.said:
-                    self.started = time.monotonic()
-                    self.timer = threading.Timer(max(0.0, PATIENCE_SECONDS - self.spent), self.say)
-                    self.timer.daemon = True
-                    self.timer.start()
+    @property
+    def seconds(self) -> float:
+        """Time during which this process has waited for compiled code, if it does now; else 0."""
+        with self._lock:
+            return self._spent + time.monotonic() - self._began if self._under_way else 0.0
 
-        def on_end(self, event: object) -> None:
-            with self.lock:
-                self.under_way -= 1
-                if self.under_way == 0:
-                    self.spent += time.monotonic() - self.started
-                    self.cancel()
 
-        def say(self) -> None:
-            with self.lock:
-                if self.under_way == 0 or self.said:
-                    return
-                self.said = True
-            print(MESSAGE, file=sys.stderr, flush=True)
-
-        def cancel(self) -> None:
-            if self.timer is not None:
-                self.timer.cancel()
-                self.timer = None
-
-    listener = Listener()
-    with event.install_listener("numba:compile", listener):
-        try:
-            yield
-        finally:
-            listener.cancel()
+COMPILING = Compiling()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from permix.errors import DataError
-from permix.runtime.compiling import announce_compilation
+from permix.runtime.compiling import COMPILING
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -22,6 +21,8 @@ PATIENCE_SECONDS = 2.0
 # Time between two plain lines where stderr is not a terminal, and between two changes on a terminal.
 LINE_SECONDS = 5.0
 REDRAW_SECONDS = 0.1
+# A first run that keeps the user waiting for the compiler for longer says so.
+COMPILING_SECONDS = 1.0
 
 
 def checked_progress(progress: object) -> bool | None:
@@ -67,7 +68,7 @@ class Line:
     @property
     def count(self) -> str:
         """How much of how much is done."""
-        return "" if self.total is None else f"{self.done:,}/{self.total:,}"
+        return "" if self.total is None else f"{self.done:,} of {self.total:,}"
 
     def __str__(self) -> str:
         what = f"{self.what}: {self.count}" if self.count else self.what
@@ -88,11 +89,11 @@ class Display:
         patience = LINE_SECONDS if self._plain else 0.0 if progress else PATIENCE_SECONDS
         self._next = time.monotonic() + patience
         self._lock = threading.Lock()
-        self._stack = ExitStack()
         self._ended = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="permix-display", daemon=True)
         self._rich: Progress | None = None
         self._shown: dict[int, tuple[Line, Any]] = {}
+        self._compiling = Line("compiling, first run only")
         self.lines: list[Line] = []
 
     @property
@@ -101,7 +102,6 @@ class Display:
         return self._live or self._plain
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(announce_compilation(self.wanted))
         if self.wanted:
             self._ticker.start()
         return self
@@ -114,7 +114,6 @@ class Display:
             self.look()
             self._draw(self._rich)
             self._rich.stop()
-        self._stack.close()
 
     def look(self) -> None:
         """Bring the lines up to date; for displays that read what others write."""
@@ -146,7 +145,7 @@ class Display:
 
     def show(self) -> None:
         """Show the lines, if it is time to."""
-        if not self.wanted or not self.lines or time.monotonic() < self._next:
+        if not self.wanted or time.monotonic() < self._next or not self._all_lines():
             return
         if not self._lock.acquire(blocking=False):  # another thread is at it
             return
@@ -166,13 +165,25 @@ class Display:
     def print_lines(self) -> None:
         """Write the lines as plain text, where that was asked for."""
         if self._plain:
-            for line in self.lines:
+            for line in self._all_lines():
                 print(line, file=sys.stderr, flush=True)
 
+    def _all_lines(self) -> list[Line]:
+        """Return the lines, and one about the compiler while it keeps the user waiting."""
+        if COMPILING.seconds < COMPILING_SECONDS:
+            return self.lines
+        line = self._compiling
+        if line.total is None and COMPILING.total is not None:  # what was there before took no time
+            line.done_before, line.began = COMPILING.done, time.monotonic()
+        line.done, line.total = COMPILING.done, COMPILING.total
+        line.text = "" if COMPILING.total else f"{COMPILING.n_compiled} functions"
+        return [line, *self.lines]
+
     def _draw(self, shown: Progress) -> None:
-        for key in set(self._shown) - {id(line) for line in self.lines}:
+        lines = self._all_lines()
+        for key in set(self._shown) - {id(line) for line in lines}:
             shown.remove_task(self._shown.pop(key)[1])
-        for line in self.lines:
+        for line in lines:
             if id(line) not in self._shown:
                 self._shown[id(line)] = (line, shown.add_task("", count="", left="", text=""))
             task = self._shown[id(line)][1]

@@ -61,4 +61,4 @@ class ChainState(Protocol):
         """Compute cached statistics from scratch, which removes the drift of float updates."""
 
     def progress(self) -> Mapping[str, float]:
-        """Numbers worth watching while the chain runs, such as clusters and log joint."""
+        """Numbers worth watching while the chain runs, such as the number of groups and the log joint."""

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.errors import Argument, DataError, FileFormatError
+from permix.errors import Argument, DataError, FileFormatError, Wording
 from permix.files import atomic_writer, check_version, parse_json, read_archive, write_archive
 from permix.sampling.draws import Block, Tally, length
 from permix.sampling.lock import locked
@@ -172,7 +172,8 @@ def open_store(
 
 def _make_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"store={str(folder)!r} is a file; give the name of a folder.")
+        way_out = Wording("give store= the name of a folder.", "move it, or give another --output.")
+        raise DataError(f"{folder} is a file, and chains are kept in a folder; ", way_out)
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "manifest.json").exists():
         strange = sorted(p.name for p in folder.iterdir() if p.name != "lock" and p.suffix != ".tmp")

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Numbers in a row that are clearly worse than the best before no more are tried, and how many standard errors
+# are clear.
+LAST = 3
+CLEARLY = 2.0
+
+
 class HeldOutTrial(NamedTuple):
     """One number of groups: what training reached, and what held-out rows got."""
 
@@ -30,15 +36,17 @@ class HeldOut:
         n_train = [train.n_agents for train, _ in folds]
         self.n_train, self.fewest = sum(n_train), min(n_train)  # fitted, and in the smallest part
         self.n_validation, self.n_folds = int(self.counts.sum()), len(folds)
+        self.fits: list[Any] = [None] * len(folds)  # the latest
 
     def trial(self, settings: Any) -> tuple[HeldOutTrial, Any]:
         """Fit and score all folds; also the fit, where there is one fold only."""
         fits, scored = [], []
-        for train, test in self.folds:
-            fits.append(finished_fit(self.model, train, settings))
+        for (train, test), smaller in zip(self.folds, self.fits, strict=True):
+            fits.append(finished_fit(self.model, train, settings, smaller))
             scored.append(self.model.score(fits[-1], test, self.score_seed))
+        self.fits = fits
         columns = {
-            "n_components": settings.n_components,
+            "n_groups": settings.n_components,
             "train": sum(float(fit.log_likelihood) for fit in fits) / self.n_train,
             "n_iter": max(n_iterations(fit) for fit in fits),
             "converged": all(fit.converged for fit in fits),
@@ -67,23 +75,29 @@ class HeldOut:
                 "difference": difference,
                 "difference_error": difference_error + (0.0 if trial is best else unknown),
             }
-            first = {name: trial.columns[name] for name in ("n_components", "train")}
+            first = {name: trial.columns[name] for name in ("n_groups", "train")}
             rows.append(first | measured | trial.columns)
         return pd.DataFrame(rows)
 
+    def is_enough(self, trials: list[HeldOutTrial]) -> bool:
+        """Say whether the last numbers are clearly worse than the best, as errors of differences tell."""
+        table = self.table(trials)
+        behind = table["difference"] < -CLEARLY * table["difference_error"].fillna(np.inf)
+        return len(trials) > LAST and bool(behind[-LAST:].all())
+
     def best(self, table: pd.DataFrame) -> int:
         """Return the number with the largest mean."""
-        return int(table["n_components"][int(np.argmax(table["validation"]))])
+        return int(table["n_groups"][int(np.argmax(table["validation"]))])
 
     def within_error(self, table: pd.DataFrame) -> int:
         """Return the smallest number not worse than the best by more than the difference's error."""
         near = table["difference"] + table["difference_error"].fillna(0.0) >= 0.0
-        return int(table["n_components"][near].min())
+        return int(table["n_groups"][near].min())
 
 
-def finished_fit(model: Selectable, data: Any, settings: Any) -> Any:
-    """Fit; an interrupted fit is no fit to compare."""
-    fit = model.fit(data, settings)
+def finished_fit(model: Selectable, data: Any, settings: Any, smaller: Any = None) -> Any:
+    """Fit, from a smaller fit if there is one; an interrupted fit is no fit to compare."""
+    fit = model.fit(data, settings) if smaller is None else model.fit_more(data, settings, smaller)
     if fit.interrupted:
         raise KeyboardInterrupt
     return fit

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from permix.data.agent_table import AgentTable
-from permix.errors import Argument, ConvergenceWarning, DataError, PermixWarning
+from permix.errors import Argument, ConvergenceWarning, DataError, PermixWarning, about_parameters
 from permix.estimators.checks import Choice, Whole
 from permix.estimators.registry import MODELS, Model, part
 from permix.estimators.selectable import Selectable
@@ -63,6 +63,8 @@ class ComponentSelection:
         1 for a single split; 0 for a criterion, where nobody is held out.
     interrupted : bool
         Whether the user stopped the search: larger numbers were not tried.
+    untried : tuple of int
+        Numbers that were not tried, because the user stopped or smaller ones got clearly worse.
     estimator : str
         Name of the estimator, such as "MallowsMixture".
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
@@ -70,14 +72,14 @@ class ComponentSelection:
 
     Notes
     -----
-    Columns of ``table``: ``n_components``; ``train`` and ``validation``, mean log-likelihood of an agent
+    Columns of ``table``: ``n_groups``; ``train`` and ``validation``, mean log-likelihood of an agent
     that was fitted and of one that was not; ``standard_error`` of ``validation``, over agents and Monte
     Carlo draws together; ``monte_carlo_error``, the part of it that is due to random numbers (256
     particles per row, 64 for angle-based models); ``difference`` to the best value and
     ``difference_error``, paired; ``n_iter`` and ``converged`` of the fits. Errors are NaN where a single row
     was held out.
 
-    For a criterion: ``n_components``; ``log_likelihood`` of all data at the point estimates; a column with
+    For a criterion: ``n_groups``; ``log_likelihood`` of all data at the point estimates; a column with
     the name of the criterion; ``parameters`` in it, effective ones for DIC and WAIC; ``n_iter``,
     ``converged``.
 
@@ -95,8 +97,15 @@ class ComponentSelection:
     n_validation: int
     n_folds: int
     interrupted: bool
+    untried: tuple[int, ...] = ()
     estimator: str = "MallowsMixture"
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out"
+
+    @property
+    def not_tried(self) -> str:
+        """Why larger numbers were not tried; empty where all were."""
+        why = "stopped by the user" if self.interrupted else "clearly worse than the best"
+        return f"{why}: larger numbers were not tried" if self.untried else ""
 
     @property
     def model(self) -> Any:
@@ -110,13 +119,13 @@ class ComponentSelection:
         if self.criterion == "held-out":
             who = f"{self.n_folds} folds" if self.n_folds > 1 else f"{self.n_validation:,} agents held out"
             found = f"best {self.best}, within one standard error {self.one_standard_error} ({who})"
-            columns = ["n_components", "train", "validation", "standard_error", "difference"]
+            columns = ["n_groups", "train", "validation", "standard_error", "difference"]
         else:
             found = f"best {self.best} by {self.criterion.upper()} ({self.n_train:,} agents)"
-            columns = ["n_components", "log_likelihood", self.criterion, "parameters"]
+            columns = ["n_groups", "log_likelihood", self.criterion, "parameters"]
         columns += part(MODELS[self.estimator].selection).shown(self.table)
         shown = self.table[columns].to_string(index=False, float_format="{:.3f}".format)
-        note = "\n  stopped by the user: larger numbers were not tried" if self.interrupted else ""
+        note = f"\n  {self.not_tried}" if self.untried else ""
         return f"ComponentSelection: {found}\n{shown}{note}"
 
 
@@ -170,7 +179,13 @@ def select_components(
 
     Notes
     -----
-    Interrupted (Ctrl-C), it keeps the numbers that were finished and says so.
+    Interrupted (Ctrl-C), it keeps the numbers that were finished and says so. When three numbers in a row are
+    clearly worse than the best, by two standard errors of the difference or by 10 in a criterion, larger ones
+    are not tried.
+
+    Numbers are tried from the smallest to the largest. Fits of :class:`MallowsMixture` after the first take
+    most of their starts from the fit before, with groups added at agents drawn at random; the others are
+    fresh. So a fit may be better than that of the estimator alone with the same seed.
 
     Under the von Mises–Fisher normalizer probabilities do not sum to one, and every way to compare favors
     concentrated groups. The table has the error, and one above 0.05 nats is warned of.
@@ -199,6 +214,7 @@ def select_components(
     if getattr(asked, "store", None) is not None:
         many = "store keeps the chains of one fit, but here there are many; leave it out, and pass it to "
         raise DataError(f"{many}{about.name} with the number that was chosen")
+    selectable.check_settings(table, [asked.replaced(n_components=k) for k in (numbers[0], numbers[-1])])
     judge: HeldOut | ByCriterion
     if criterion == "held-out":
         others = None if validation is None else selectable.read(validation, table.items)
@@ -207,7 +223,8 @@ def select_components(
         if judge.n_validation < 2:
             raise DataError("one agent alone says nothing about errors; hold out at least two")
     else:
-        _refuse_for_criteria(criterion, rule, validation, test_size, n_folds)
+        with about_parameters():
+            _refuse_for_criteria(criterion, rule, validation, test_size, n_folds)
         selectable.check_criterion(criterion, table, asked)
         judge = ByCriterion(selectable, table, criterion)
     most = judge.fewest
@@ -233,6 +250,7 @@ def select_components(
         n_validation=judge.n_validation,
         n_folds=judge.n_folds,
         interrupted=interrupted,
+        untried=tuple(numbers[len(trials) :]),
         estimator=about.name,
         criterion=criterion,
     )
@@ -278,7 +296,7 @@ def _affordable(model: Selectable, folds: list[tuple[Any, Any]], seed: int) -> l
 
 
 def _warn_of_fits(report: pd.DataFrame, model: Selectable, asked: Any) -> None:
-    unsettled = report["n_components"][~report["converged"]]
+    unsettled = report["n_groups"][~report["converged"]]
     if len(unsettled):
         said = f"the fit did not converge with {', '.join(map(str, unsettled))} group(s); raise "
         warnings.warn(ConvergenceWarning(cut_short(said, asked.max_iter)), stacklevel=3)
@@ -337,9 +355,9 @@ def _all_trials(
     fits: dict[int, Any] = {}
     quiet = asked.replaced(progress=False)  # one display at a time
     with Interrupts() as interrupts, Display(asked.progress) as display:
-        display.begin("choosing the number of groups", len(numbers))
+        display.begin("choosing the number of groups", sum(numbers))  # work grows with the number
         for number in numbers:
-            display.update(f"trying {number}")
+            display.update(f"trying {number}, from {numbers[0]} to {numbers[-1]}")
             try:
                 trial, fit = judge.trial(quiet.replaced(n_components=number))
             except KeyboardInterrupt:  # the fit itself was cut short
@@ -350,8 +368,8 @@ def _all_trials(
             trials.append(trial)
             if fit is not None:
                 fits[number] = replace(fit, settings=asked.replaced(n_components=number))
-            display.step()
-            if interrupts.interrupted:
+            display.update("", done=sum(numbers[: len(trials)]))
+            if interrupts.interrupted or judge.is_enough(trials):
                 break
     interrupted = interrupts.interrupted and len(trials) < len(numbers)
     if interrupted:

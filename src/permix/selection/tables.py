@@ -22,6 +22,7 @@ def selection_report(selection: ComponentSelection) -> dict[str, Any]:
         "agents_fitted": selection.n_train,
         "agents_held_out": selection.n_validation,
         "interrupted": selection.interrupted,
+        "not_tried": list(selection.untried),
         "table": selection.table.to_dict(orient="records"),
     }
 
@@ -29,13 +30,13 @@ def selection_report(selection: ComponentSelection) -> dict[str, Any]:
 def print_selection(selection: ComponentSelection) -> None:
     """Show every number of groups with what it was judged by: people held out, or a criterion."""
     table, name = selection.table, selection.criterion
-    shown: dict[str, list[Any]] = {"groups": table["n_components"].tolist()}
+    shown: dict[str, list[Any]] = {"groups": table["n_groups"].tolist()}
     if name == "held-out":
         who = f"{selection.n_train:,} fitted and {selection.n_validation:,} held out"
         if selection.n_folds > 1:
             who = f"each of {selection.n_validation:,} agents held out once, in {selection.n_folds} parts"
         title = f"Log-likelihood of an agent, {who}"
-        others = table["n_components"] != selection.best
+        others = table["n_groups"] != selection.best
         shown["fitted"] = [f"{value:.4f}" for value in table["train"]]
         shown["held out"] = [f"{value:.4f}" for value in table["validation"]]
         shown["difference to best"] = _known(table["difference"].where(others), ".4f")
@@ -50,6 +51,8 @@ def print_selection(selection: ComponentSelection) -> None:
         shown["normalizer off by"] = _known(table["normalizer_error"], "+.2g")
     shown["remark"] = [_remark(selection, number) for number in shown["groups"]]
     print_table(title, list(shown), list(zip(*shown.values(), strict=True)))
+    if selection.untried:
+        print(f"{selection.not_tried}\n")
     if selection.chosen != selection.best:
         fewest = "the fewest groups that are within one standard error of the best"
         print(f"chosen: {fewest}; --rule best takes {selection.best}\n")

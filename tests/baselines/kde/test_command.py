@@ -35,8 +35,8 @@ def test_predict_summary_and_sample(run, new, tmp_path):
         for row in ROWS
     ]
     expected = np.log(np.exp(bumps).mean(axis=0))
-    np.testing.assert_allclose([row["log_density"] for row in answer["rows"]], expected)
-    assert answer["mean_log_density"] == pytest.approx(expected.mean())
+    np.testing.assert_allclose([row["log_probability"] for row in answer["rows"]], expected)
+    assert answer["mean_log_probability"] == pytest.approx(expected.mean())
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["model"] == "MallowsKDE"
     assert report["dispersion"] == pytest.approx(0.4)
@@ -58,7 +58,10 @@ def test_fit(run, tmp_path):
     model = MallowsKDE(random_state=0).fit(permix.read(votes))
     assert json.loads(run("summary", fit, "--json")[1])["dispersion"] == model.dispersion_
     assert run("summary", fit)[1] == out
-    assert "left out" in out  # what cross-validation looked at
+    table = out.partition("remark")[2].splitlines()[1:]  # what cross-validation looked at
+    shown = [line.split()[0] for line in table if line.strip() and not line.startswith("--")]
+    assert len(shown) == len(set(shown)) > 5
+    assert sum("best" in line for line in table) == 1
     code, out, err = run(
         "fit", "kde", votes, "-o", fit, "--force", "--dispersion", 0.3, "--picture", picture, "--force"
     )

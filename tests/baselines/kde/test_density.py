@@ -20,9 +20,9 @@ from permix.data import Preferences, Rankings
 from permix.errors import DataError, PermixWarning
 from permix.runtime import progress
 from tests.oracles import mallows_kde as oracle
-from tests.oracles.posets_all import closure, is_partitioned, labelled_posets, random_posets
+from tests.oracles.posets_all import closure, is_partitioned, labeled_posets, random_posets
 
-WEAK_ORDERS = [poset for poset in labelled_posets(4) if is_partitioned(poset, 4)]
+WEAK_ORDERS = [poset for poset in labeled_posets(4) if is_partitioned(poset, 4)]
 COUNTS = np.random.default_rng(0).integers(1, 4, len(WEAK_ORDERS))
 
 
@@ -91,7 +91,7 @@ def test_broken_twins_are_rejected(twin):
 
 
 def test_comparisons_that_amount_to_partitions_are_found():
-    posets = labelled_posets(4)
+    posets = labeled_posets(4)
     rows = split_rows(stated_as_pairs(posets, 4))
     assert rows.partition_rows.tolist() == [i for i, poset in enumerate(posets) if is_partitioned(poset, 4)]
     # One level with the rest unknown says nothing; with the rest below it says something.

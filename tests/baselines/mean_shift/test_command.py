@@ -39,10 +39,10 @@ def test_mean_shift(run, votes, lists, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     with labels.open() as handle:
         rows = list(csv.DictReader(handle))
-    assert list(rows[0]) == ["agent", "count", "group", "probability"]
+    assert list(rows[0]) == ["agent", "count", "group", "how_sure"]
     assert [int(row["group"]) - 1 for row in rows] == model.labels_.tolist()
     chosen = model.predict_proba(read)[range(len(read)), model.labels_]
-    assert [float(row["probability"]) for row in rows] == pytest.approx(chosen, abs=1e-6)
+    assert [float(row["how_sure"]) for row in rows] == pytest.approx(chosen, abs=1e-6)
     assert run("summary", fit)[1] == out
     report = json.loads(run("summary", fit, "--json")[1])
     assert [part["agents"] for part in report["groups"]] == model.cluster_sizes_.tolist()
@@ -62,10 +62,10 @@ def test_predict(run, votes, lists, tmp_path):
     new = permix.Rankings.from_orders([["tea", "coffee"], ["water"]], items=model.items_, counts=[1, 3])
     assert [row["agent"] for row in answer["rows"]] == ["ann", "bob"]
     assert [row["group"] - 1 for row in answer["rows"]] == model.predict(new).tolist()
-    assert [row["probability"] for row in answer["rows"]] == pytest.approx(
+    assert [row["how_sure"] for row in answer["rows"]] == pytest.approx(
         model.predict_proba(new).max(axis=1), abs=1e-6
     )
-    assert answer["mean_log_density"] == pytest.approx(model.score(new))
+    assert answer["mean_log_probability"] == pytest.approx(model.score(new))
     code, _, err = run("sample", fit)
     assert code == 1
     assert "from which nothing can be drawn" in err

@@ -352,7 +352,7 @@ def test_the_decay_of_the_mixture_makes_the_data_most_probable():
     best = model.score(DATA)
     for factor in (0.5, 0.99, 1.01, 2.0):
         changed = replace(model._fit, decay=model.decay_ * factor)
-        assert changed.log_density(DATA).mean() < best
+        assert changed.log_probability(DATA).mean() < best
 
 
 def test_predict_is_the_most_probable_center():

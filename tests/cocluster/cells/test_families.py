@@ -45,7 +45,7 @@ def test_marginal_of_a_block_is_that_of_its_values(name):
     values = np.array(VALUES[name])
     codes = family.encode(values)
     sums = sums_of(family, codes)[None].astype(family.sums_dtype)
-    found = log_blocks(family.law(len(codes)), np.array([len(codes)]), sums)
+    found = log_blocks(family.block_prior(len(codes)), np.array([len(codes)]), sums)
     assert found + family.log_constant(codes) == pytest.approx(log_cells(naive, VALUES[name]), abs=1e-10)
 
 
@@ -169,7 +169,7 @@ def test_encoded_matrix():
     same = encode_matrix(
         matrix.family, np.array([0, 0, 1]), np.array([0, 2, 1]), np.array([1.0, 2.0, 3.0]), X.shape
     )
-    assert same.law == matrix.law
+    assert same.block_prior == matrix.block_prior
 
 
 def test_numbers_of_any_size_have_a_scale():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.cocluster.cells.blocks_jit import count_law
+from permix.cocluster.cells.blocks_jit import count_prior
 from permix.cocluster.cells.line_counts_jit import CELLS, SLOT, START, TOTALS
 from permix.cocluster.cells.line_family import LineCountFamily, LineMomentFamily, line_family
 from permix.cocluster.cells.line_moments_jit import fill_moment_tables
 from tests.cocluster.grid.cases import CASES as CELL_CASES
 from tests.cocluster.grid.cases import encoded, random_matrix
-from tests.families.test_contract import (
+from tests.families.driver import (
     add,
     clear,
     clear_members,
@@ -50,12 +50,12 @@ class Case:
         matrix = encoded(cells, self.X)
         self.family = line_family(matrix, 24)
         if short and matrix.family.has_levels:
-            law = count_law(cells.pseudo_count, np.array([cells.n_slots]), 1)
-            self.family = LineCountFamily(matrix.by_row, law, 24)
+            prior = count_prior(cells.pseudo_count, np.array([cells.n_slots]), 1)
+            self.family = LineCountFamily(matrix.by_row, prior, 24)
         elif short:
             tables = np.empty(3), np.empty(4 if name == "poisson" else 0)
-            fill_moment_tables(matrix.law, *tables)
-            self.family = LineMomentFamily(matrix.by_row, matrix.law, 24, tables)
+            fill_moment_tables(matrix.block_prior, *tables)
+            self.family = LineMomentFamily(matrix.by_row, matrix.block_prior, 24, tables)
         self.scale = matrix.family.prior_scale if name == "gaussian" else None
         self.poisson = name == "poisson"
         self.data = grouped_lines(self.family, GROUPS)
@@ -133,8 +133,10 @@ def test_predictive_without_equals_naive(name):
 def test_marginal_equals_naive(name):
     case = Case(name)
     for k in range(CAPACITY):
-        assert log_marginal(case.stats, k) == pytest.approx(case.log_lines(case.members(k)), abs=1e-9)
-    assert log_marginal(case.stats, 3) == 0.0
+        assert log_marginal(case.stats, case.data, k) == pytest.approx(
+            case.log_lines(case.members(k)), abs=1e-9
+        )
+    assert log_marginal(case.stats, case.data, 3) == 0.0
 
 
 def arrays_of(stats, k):
@@ -165,14 +167,14 @@ def test_remove_undoes_add(name):
 def test_merge_copy_and_clear(name):
     case = Case(name)
     both = Case(name, [k if k != 2 else 1 for k in LABELS])
-    copy_cluster(case.stats, 2, 3)
+    copy_cluster(case.stats, case.data, 2, 3)
     assert_clusters_equal(arrays_of(case.stats, 3), arrays_of(case.stats, 2))
     before = arrays_of(case.stats, 2)
-    merge(case.stats, 2, 1)
+    merge(case.stats, case.data, 2, 1)
     assert_clusters_equal(arrays_of(case.stats, 1), arrays_of(both.stats, 1))
     assert_clusters_equal(arrays_of(case.stats, 2), before)
     empty = arrays_of(case.family.statistics(1), 0)
-    clear(case.stats, 3)
+    clear(case.stats, case.data, 3)
     assert_clusters_equal(arrays_of(case.stats, 3), empty)
     order = np.array(case.members(2), dtype=np.int64)
     clear_members(case.stats, case.data, order, 0, len(order), 2)

@@ -23,7 +23,7 @@ from tests.oracles.ensemble import (
     transition_matrices,
 )
 from tests.oracles.mixtures import total_variation, total_variation_bound
-from tests.oracles.twins import TemperedStats, TwinFamily
+from tests.oracles.twins import TEMPERED, TwinFamily
 
 # Five rows and four columns in three bases that agree in part; no row is alone in a base, so that the
 # equations as printed give no zero weights.
@@ -85,7 +85,7 @@ def test_the_corrected_equation_leaves_the_posterior_invariant_and_the_printed_o
     np.testing.assert_allclose(
         printed, transition_matrices(as_printed, np.zeros((5, 2), dtype=int), ALPHA, BETA), atol=1e-12
     )
-    # And where a row is alone in one base, the equations give no law at all.
+    # And where a row is alone in one base, the equations give no distribution at all.
     assert sum(as_printed(np.array([[0], [0], [1]]), np.zeros(3, dtype=int), 2, ALPHA, BETA).values()) == 0.0
 
 
@@ -138,17 +138,18 @@ def test_frequencies_reject_broken_states(broken):
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 
+@pytest.mark.slow
 def test_frequencies_reject_a_tempered_likelihood():
     partitions, pi = consensus_posterior(ROWS, ALPHA, BETA)
     right = state_of().rows
     twin = MixtureState(
-        TwinFamily(right.family, TemperedStats), right.data, 5, right.prior_spec, right.empty_scores
+        TwinFamily(right.family, **TEMPERED), right.data, 5, right.prior_spec, right.empty_scores
     )
     frequencies, n_effective = chain_frequencies(Gibbs(), twin, partitions, N_SWEEPS, seed=1)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 
-def test_both_sides_in_one_chain_have_the_product_law():
+def test_both_sides_in_one_chain_have_the_product_distribution():
     (row_partitions, row_pi), (column_partitions, column_pi) = (
         consensus_posterior(table, ALPHA, BETA) for table in (ROWS, COLUMNS)
     )
@@ -190,8 +191,8 @@ def test_records_are_right_after_every_move():
                 for which, table in (("row", ROWS), ("column", COLUMNS))
             )
             assert draw["log_likelihood"] == pytest.approx(wanted, abs=1e-10)
-            assert draw["n_blocks"] == draw["n_row_clusters"] * draw["n_column_clusters"]
-            assert draw[f"n_{name}_clusters"] == len(np.unique(draw[f"{name}_labels"]))
+            assert draw["n_blocks"] == draw["n_row_groups"] * draw["n_column_groups"]
+            assert draw[f"n_{name}_groups"] == len(np.unique(draw[f"{name}_labels"]))
             assert draw["log_joint"] == pytest.approx(state.log_joint(), abs=1e-12)
             assert draw[f"{name}_concentration"] == getattr(state, f"{name}s").concentration
     assert "row_concentration" not in seated(state_of(), rng).record()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from permix.moves import Concentration, Cycle, Gibbs, SplitMerge
 from permix.moves.gibbs_jit import conditional
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
 from tests.cocluster.grid.cases import CASES, PRIORS, RULES, encoded, grid_of, set_labels
+from tests.every_run import first_in_every_run
 from tests.oracles.cocluster import exact_grid_posterior, log_matrix
 from tests.oracles.mixtures import total_variation, total_variation_bound
 from tests.oracles.partitions import sequential_probability
@@ -131,12 +133,15 @@ def chain(name, prior, moves):
     return frequencies_of(MOVES[moves], grid_of(name, prior), posterior(name, prior)[0], N_STEPS, seed=5)
 
 
-SLOW = pytest.param("restricted-gibbs", marks=pytest.mark.slow)
+# The recipe for every family, whose chains the twins below need as well; single moves take turns.
+EVERY = [(name, "dp", "recipe") for name in CASES] + [
+    (name, "finite", moves)
+    for name, moves in zip(CASES, ["gibbs", "split-merge", "recipe", "gibbs"], strict=True)
+]
+OTHERS = [case for case in product(CASES, PRIORS, MOVES) if case not in EVERY]
 
 
-@pytest.mark.parametrize("moves", ["recipe", "gibbs", "split-merge", SLOW])
-@BOTH_PRIORS
-@FAMILIES
+@pytest.mark.parametrize(("name", "prior", "moves"), first_in_every_run(EVERY + OTHERS, len(EVERY)))
 def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior, moves):
     _, pi = posterior(name, prior)
     frequencies, n_effective = chain(name, prior, moves)
@@ -153,7 +158,7 @@ def test_frequencies_reject_broken_twins(name, flaw):
 
 
 def test_chain_of_rows_alone_keeps_columns():
-    """Given the columns, rows follow their conditional law."""
+    """Given the columns, rows follow their conditional distribution."""
     name = "categorical"
     state = grid_of(name, "dp")
     columns = (0, 1, 0)
@@ -166,7 +171,7 @@ def test_chain_of_rows_alone_keeps_columns():
 
 
 def test_learned_concentrations_mix_over_their_priors():
-    """With α ~ Gamma for rows, the law of partitions is the mixture of those at fixed α, by quadrature."""
+    """With α ~ Gamma for rows, partitions are distributed as a mixture of those at fixed α, by quadrature."""
     _, naive, X = CASES["categorical"]
     gamma = Gamma(2.0, 1.5)
     grid = np.linspace(0.005, 14.0, 700)
@@ -195,7 +200,7 @@ def test_learned_concentrations_mix_over_their_priors():
     record = state.record()
     assert record["row_concentration"] == state.rows.concentration
     assert "column_concentration" not in record
-    # Never updated, at a concentration far from its prior: the wrong law.
+    # Never updated, at a concentration far from its prior: the wrong distribution.
     state.rows.concentration = 12.0
     frequencies, n_effective = frequencies_of(MOVES["gibbs"], state, pairs, N_STEPS, seed=4)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)

@@ -177,7 +177,7 @@ def test_restored_chain_goes_on_after_room_was_made():
 def test_lines_are_not_grouped_by_lines_in_no_cluster():
     _, state = state_of("categorical")
     state.axis("columns").unseat()
-    with pytest.raises(DataError, match="in clusters"):
+    with pytest.raises(DataError, match="in groups"):
         state.side("rows")
 
 
@@ -200,12 +200,12 @@ def test_record_and_progress(name):
     record = state.record()
     assert record["row_labels"].shape == (25,)
     assert record["column_labels"].shape == (18,)
-    assert record["n_row_clusters"] == len(set(record["row_labels"].tolist()))
-    assert record["n_column_clusters"] == len(set(record["column_labels"].tolist()))
-    assert record["n_blocks"] == record["n_row_clusters"] * record["n_column_clusters"]
+    assert record["n_row_groups"] == len(set(record["row_labels"].tolist()))
+    assert record["n_column_groups"] == len(set(record["column_labels"].tolist()))
+    assert record["n_blocks"] == record["n_row_groups"] * record["n_column_groups"]
     assert record["row_labels"][0] == record["column_labels"][0] == 0
     assert record["column_concentration"] == state.columns.concentration
-    assert state.progress()["groups of rows"] == record["n_row_clusters"]
+    assert state.progress()["groups of rows"] == record["n_row_groups"]
     naively = log_matrix(
         naive_of(state.matrix.family), X, record["row_labels"].tolist(), record["column_labels"].tolist()
     )
@@ -233,7 +233,7 @@ def test_runs_in_chains_and_reports_moves_by_axis(name):
         fingerprint="",
     )
     assert draws.arrays["row_labels"].shape == (1, 20, 25)
-    assert draws.arrays["n_row_clusters"].max() <= 4
+    assert draws.arrays["n_row_groups"].max() <= 4
     assert {"row gibbs", "column gibbs", "row split-merge", "column split-merge"} <= set(
         draws.statistics["moves"]
     )

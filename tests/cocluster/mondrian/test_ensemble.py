@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from permix.cocluster.bases import as_bases, to_lines
-from permix.cocluster.cells.blocks_jit import count_law
+from permix.cocluster.cells.blocks_jit import count_prior
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.mondrian.moves import mondrian_moves
@@ -30,7 +30,7 @@ def state_of(bases, rng, filled=None, budget=1.5):
     lines = to_lines(bases, filled)
     n_cells = R * C if filled is None else filled.n_cells
     data = MondrianData(
-        count_law(A, bases.n_blocks, n_cells),
+        count_prior(A, bases.n_blocks, n_cells),
         *lines,
         n_rows=R,
         n_columns=C,

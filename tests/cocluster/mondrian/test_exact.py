@@ -9,7 +9,7 @@ import pytest
 
 from permix.cocluster.cells.base_lines_jit import base_lines
 from permix.cocluster.cells.block_sums_jit import log_blocks
-from permix.cocluster.cells.blocks_jit import count_law
+from permix.cocluster.cells.blocks_jit import count_prior
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import cell_family
 from permix.cocluster.mondrian.moves import (
@@ -22,7 +22,7 @@ from permix.cocluster.mondrian.moves import (
 )
 from permix.cocluster.mondrian.state import MondrianData, MondrianState
 from permix.moves.base import Cycle, Info, Move
-from tests.oracles.mondrian import importance_posterior, induced, largest_partition_z
+from tests.oracles.mondrian import drawn_partitions, importance_posterior, induced, largest_partition_z
 
 # The largest of some twenty deviations exceeds this once in some 100,000 runs.
 MOST = 5.0
@@ -58,15 +58,22 @@ def naive_log_likelihood(family, blocks, forget=None):
             sums = np.bincount(np.array(inside, dtype=int), minlength=matrix.family.n_slots)[None]
         else:
             sums = np.array([[sum(inside), sum(code * code for code in inside)]], dtype=float)
-        total += log_blocks(matrix.law, n, sums)
+        total += log_blocks(matrix.block_prior, n, sums)
     return total
 
 
 @cache
+def prior_draws(shape):
+    return drawn_partitions(np.random.default_rng(2), BUDGET, shape, 8000)
+
+
+def weighed(shape, log_likelihood):
+    return importance_posterior(prior_draws(shape), shape, log_likelihood)
+
+
+@cache
 def reference(family):
-    shape = np.array(VALUES[family]).shape
-    rng = np.random.default_rng(2)
-    return importance_posterior(rng, BUDGET, shape, lambda blocks: naive_log_likelihood(family, blocks), 8000)
+    return weighed(np.array(VALUES[family]).shape, lambda blocks: naive_log_likelihood(family, blocks))
 
 
 def partitions_visited(data, move, n=4000, seed=4):
@@ -80,9 +87,14 @@ def partitions_visited(data, move, n=4000, seed=4):
     return keys
 
 
+@cache
+def visited_by_all_moves(family):
+    return partitions_visited(MondrianData.of(matrix_of(family)), mondrian_moves())
+
+
 @pytest.mark.parametrize("family", VALUES)
 def test_posterior_of_the_cell_partition(family):
-    keys = partitions_visited(MondrianData.of(matrix_of(family)), mondrian_moves())
+    keys = visited_by_all_moves(family)
     assert largest_partition_z(keys, *reference(family)) < MOST
 
 
@@ -120,16 +132,11 @@ def test_equation_as_printed_is_rejected():
 
 
 def test_oracle_rejects_a_forgotten_cell():
-    shape = np.array(VALUES["categorical"]).shape
-    forgetful = importance_posterior(
-        np.random.default_rng(3),
-        BUDGET,
-        shape,
+    forgetful = weighed(
+        np.array(VALUES["categorical"]).shape,
         lambda blocks: naive_log_likelihood("categorical", blocks, forget=(0, 0)),
-        8000,
     )
-    keys = partitions_visited(MondrianData.of(matrix_of("categorical")), mondrian_moves())
-    assert largest_partition_z(keys, *forgetful) > MOST
+    assert largest_partition_z(visited_by_all_moves("categorical"), *forgetful) > MOST
 
 
 # --- ensembles: bases instead of cells ------------------------------------------------------------
@@ -144,7 +151,7 @@ def base_data():
     columns = np.column_stack([np.arange(3)] * 2)
     tables = [BASES[0], BASES[1] + 3]
     sides = base_lines(rows, columns, tables)
-    return MondrianData(count_law(0.4, np.array([3, 3]), 6), *sides, 2, 3, 6, np.int64)
+    return MondrianData(count_prior(0.4, np.array([3, 3]), 6), *sides, 2, 3, 6, np.int64)
 
 
 def base_log_likelihood(blocks):
@@ -160,5 +167,5 @@ def base_log_likelihood(blocks):
 
 
 def test_posterior_given_bases():
-    posterior = importance_posterior(np.random.default_rng(6), BUDGET, (2, 3), base_log_likelihood, 8000)
+    posterior = weighed((2, 3), base_log_likelihood)
     assert largest_partition_z(partitions_visited(base_data(), mondrian_moves()), *posterior) < MOST

@@ -1,6 +1,6 @@
 """One step of each Mondrian move, from exact draws: nothing may change on average.
 
-States are drawn from the prior by algorithm 1 and weighed by their likelihood, so their weighted law is the
+States are drawn from the prior by algorithm 1 and weighed by their likelihood, so that they stand for the
 posterior; a move that leaves it invariant leaves the weighted mean of every feature where it was. Draws are
 independent, so the standard errors are exact.
 """
@@ -22,6 +22,7 @@ from permix.cocluster.mondrian.state import MondrianData, MondrianState
 from permix.cocluster.mondrian.tree_jit import CUT, FIRST, PARENT, SECOND, TIME, log_density
 from permix.moves.base import Info, Move
 from permix.partitions.mondrian import sample_mondrian
+from tests.every_run import turns_in_every_run
 
 # The largest of some twenty deviations exceeds this once in some 100,000 runs.
 MOST = 5.0
@@ -34,8 +35,8 @@ class Stretch(Move):
 
 class Shift(Move):
     def step(self, rng, state):
-        law, tree = state.data.law, state.tree
-        made = shift_cuts(rng, 8, law, state.budget, tree, state.spare, state.lines, state.places)
+        prior, tree = state.data.block_prior, state.tree
+        made = shift_cuts(rng, 8, prior, state.budget, tree, state.spare, state.lines, state.places)
         return Info("shift", 8, made)
 
 
@@ -134,8 +135,7 @@ def deviations(kind, move, n, budget=2.5, seed=1):
     return np.abs(total) / np.where(error > 0, error, 1.0)
 
 
-@pytest.mark.parametrize("kind", ["none", "cells"])
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize(("name", "kind"), turns_in_every_run(MOVES, ["none", "cells"]))
 def test_a_step_changes_nothing_on_average(name, kind):
     assert deviations(kind, MOVES[name], 1000).max() < MOST
 

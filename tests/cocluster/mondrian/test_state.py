@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from permix.cocluster.cells.base_lines_jit import base_lines, label_lines
-from permix.cocluster.cells.blocks_jit import count_law
+from permix.cocluster.cells.blocks_jit import count_prior
 from permix.cocluster.cells.cell_lines_jit import lines_of, transposed
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import CategoricalCells, cell_family
@@ -55,8 +55,8 @@ def some_bases(n_rows=30, n_columns=20, seed=0):
         tables.append(table + sum(n_labels))
         n_labels.append(tree.n_blocks)
     sides = base_lines(np.column_stack(row_classes), np.column_stack(column_classes), tables)
-    law = count_law(0.5, np.array(n_labels), n_rows * n_columns)
-    return MondrianData(law, *sides, n_rows, n_columns, sum(n_labels), np.int64), labels
+    prior = count_prior(0.5, np.array(n_labels), n_rows * n_columns)
+    return MondrianData(prior, *sides, n_rows, n_columns, sum(n_labels), np.int64), labels
 
 
 def some_filled(share=0.4):
@@ -138,7 +138,7 @@ def test_sweep_of_bases_draws_what_the_plain_sweep_draws():
             for _ in range(15):
                 ChangeCuts(6, 1).step(rng, state)
                 other = state.places[1 - axis]
-                sweep(rng, axis, data.law, state.tree, state.lines[axis], state.places[axis], other)
+                sweep(rng, axis, data.block_prior, state.tree, state.lines[axis], state.places[axis], other)
             states.append(state)
         np.testing.assert_allclose(states[0].places[axis], states[1].places[axis])
         np.testing.assert_array_equal(states[0].tree.sums, states[1].tree.sums)
@@ -161,7 +161,7 @@ def test_bases_say_what_their_cells_say():
         from scipy.special import gammaln
 
         # Labels of the tree that no cell has count as levels, too.
-        declared = data.law.n_levels[[other is base for other in labels]][0]
+        declared = data.block_prior.n_levels[[other is base for other in labels]][0]
         a = 0.5
         total += np.sum(gammaln(a + counts) - gammaln(a))
         total += np.sum(gammaln(a * declared) - gammaln(a * declared + counts.sum(axis=1)))

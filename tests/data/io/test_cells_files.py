@@ -289,7 +289,7 @@ class TestMalformed:
         [
             ("", "empty"),
             ("a,b\n", "a header, but no rows"),
-            ("a,b\n1,2\n3\n", "line 3: 1 fields where the first line has 2"),
+            ("a,b\n1,2\n3\n", "line 3: 1 field where the first line has 2"),
             ('a,b\n1,"2\n', "line 2"),
             ("x,x\n1,2\n", "two columns are called 'x'"),
             (b"a,b\n\xff,1\n", "not UTF-8"),

@@ -90,7 +90,7 @@ def test_commas_in_numbers_stay_text_where_they_may_mean_something_else(tmp_path
         (b"", "the file is empty", None),
         (b"\n \n", "the file is empty", None),
         (b"a,b\n", "a header, but no rows after it", None),
-        (b"a,b\n1,2\n\n3\n", "line 4: 1 fields where the first line has 2: '3'", 4),
+        (b"a,b\n1,2\n\n3\n", "line 4: 1 field where the first line has 2: '3'", 4),
         (b"a,b\n1,2,3\n", "line 2: 3 fields where the first line has 2", 2),
         (b"a,b,a\n1,2,3\n", "line 1: two columns are called 'a'; rename one", 1),
         (b"a,,\n1,2,3\n", "line 1: two columns have no name", 1),

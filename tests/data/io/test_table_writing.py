@@ -111,7 +111,7 @@ def test_agents_that_would_not_come_back_are_refused(tmp_path, layout, agents, w
 @pytest.mark.parametrize("layout", ["pairs", "ratings"])
 def test_two_rows_of_one_agent_do_not_become_one(tmp_path, layout):
     twice = FULL._replaced(agents=["x", "x"])
-    with pytest.raises(DataError, match=r"rows 0 and 1 .* are both of agent 'x'.* use layout='ranks'"):
+    with pytest.raises(DataError, match=r"rows 1 and 2 are both of agent 'x'.* use layout='ranks'"):
         write_table(twice, tmp_path / "t.csv", layout)
 
 

@@ -174,7 +174,7 @@ def test_text_or_repeats_decide_where_names_do_not(tmp_path):
         ("count\n3\n", "no columns are left"),
         (
             "user,voter,pos1\na,b,x\n",
-            "'user' and 'voter' could both be the agent; name it with agent_column=",
+            "'user' and 'voter' could both be the agent; name it with agent_column",
         ),
     ],
 )
@@ -396,7 +396,7 @@ def test_bad_ranks_are_named_by_line_and_column(tmp_path, text, words):
 def test_unknown_items_are_named_by_line_and_column(tmp_path):
     with pytest.raises(DataError, match=r"line 3, column 'pos2': 'z' is not an item"):
         read_table(put(tmp_path, "pos1,pos2\na,b\nb,z\n"), items=["a", "b"])
-    with pytest.raises(DataError, match="row 1 of the frame"):
+    with pytest.raises(DataError, match="row 2 of the frame"):
         from_frame(pd.DataFrame({"pos1": ["a", "a"], "pos2": ["b", "a"]}))
 
 
@@ -405,7 +405,7 @@ def test_unknown_items_are_named_by_line_and_column(tmp_path):
     [
         (b"", "empty"),
         (b"pos1,pos2\n", "no rows after it"),
-        (b"pos1,pos2\na,b\na\n", "line 3: 1 fields where the first line has 2"),
+        (b"pos1,pos2\na,b\na\n", "line 3: 1 field where the first line has 2"),
         (b"pos1,pos2\na,b\na,b,c\n", "line 3: 3 fields where the first line has 2"),
         (b'pos1,pos2\na,"b\n', "line 2"),
         (b"pos1,pos1\na,b\n", "line 1: two columns are called 'pos1'"),

@@ -20,7 +20,7 @@ ITEMS = ("salmon", "tuna", "egg", "squid")
 DIRECTION = (0.1, -0.7, 0.5, 0.3)
 
 
-def law_of(model):
+def distribution_of(model):
     return oracle.angle(model.direction, model.concentration)
 
 
@@ -35,9 +35,9 @@ def scores_of(order, t):
 @pytest.mark.parametrize("t", [2, 3, 5, 6])
 def test_by_enumeration(t, concentration):
     model = Angle(np.random.default_rng(t).normal(size=t), concentration)
-    law = law_of(model)
-    orders = list(law)
-    probabilities = np.array(list(law.values()))
+    distribution = distribution_of(model)
+    orders = list(distribution)
+    probabilities = np.array(list(distribution.values()))
     given = model.log_prob(orders)
     np.testing.assert_allclose(np.exp(given), probabilities, atol=1e-12)
     y = np.array([scores_of(order, t) for order in orders])
@@ -50,7 +50,7 @@ def test_by_enumeration(t, concentration):
     before = (probabilities[:, None, None] * (ranks[:, :, None] < ranks[:, None, :])).sum(axis=0)
     np.testing.assert_allclose(model.pairwise(), before, atol=1e-11)
     assert orders[int(np.argmax(probabilities))] == model.mode or concentration == 0.0
-    if concentration == 12.0 and t > 2:  # the law of another concentration would be seen
+    if concentration == 12.0 and t > 2:  # the distribution of another concentration would be seen
         assert np.abs(np.exp(Angle(model.direction, 11.0).log_prob(orders)) - probabilities).max() > 1e-3
 
 
@@ -142,7 +142,7 @@ def test_probability_above_one_warns():
 @pytest.mark.parametrize("unlisted", ["below", "unknown"])
 def test_incomplete_rows_sum_over_what_agrees(unlisted):
     model = Angle(DIRECTION, 4.0, items=ITEMS)
-    law = law_of(model)
+    distribution = distribution_of(model)
     rows = [[1, 0], [2], [3, 1, 0], [0, 1, 2, 3]]
     table = Rankings.from_orders([[ITEMS[i] for i in row] for row in rows], items=ITEMS, unlisted=unlisted)
 
@@ -151,7 +151,7 @@ def test_incomplete_rows_sum_over_what_agrees(unlisted):
             return list(order[: len(row)]) == row
         return [i for i in order if i in row] == row
 
-    truth = [np.log(sum(p for order, p in law.items() if agrees(order, row))) for row in rows]
+    truth = [np.log(sum(p for order, p in distribution.items() if agrees(order, row))) for row in rows]
     np.testing.assert_allclose(model.log_prob(table), truth, atol=1e-10)
     other = "unknown" if unlisted == "below" else "below"
     twin = Rankings.from_orders([[ITEMS[i] for i in row] for row in rows], items=ITEMS, unlisted=other)
@@ -166,7 +166,7 @@ def test_draws(concentration):
     draws = model.sample(n, random_state=2)
     assert draws.items == ITEMS
     bound = oracle.total_variation_bound(n, 24)
-    assert oracle.total_variation(draws.orders, law_of(model)) < bound
+    assert oracle.total_variation(draws.orders, distribution_of(model)) < bound
     if concentration == 5.0:
         assert oracle.total_variation(draws.orders, oracle.angle(model.direction, 4.0)) > bound
 

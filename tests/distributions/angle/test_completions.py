@@ -175,7 +175,7 @@ def test_what_is_refused():
         log_compatible_sums(rankings, np.zeros(5))
     with pytest.raises(DataError, match="5 columns"):
         log_compatible_sums(rankings, np.zeros((2, 4)))
-    with pytest.raises(DataError, match="component 1 has nan for item 2"):
+    with pytest.raises(DataError, match="group 1 has nan for item 2"):
         log_compatible_sums(rankings, [[0.0] * 5, [0, 0, np.nan, 0, 0]])
     with pytest.raises(DataError, match="n_particles"):
         log_compatible_sums(rankings, np.zeros((1, 5)), n_particles=1)
@@ -183,7 +183,7 @@ def test_what_is_refused():
         sample_completions(rankings, np.zeros((1, 5)), n_sweeps=0)
     with pytest.raises(DataError, match="3 whole numbers"):
         sample_completions(rankings, np.zeros((1, 5)), [0, 0])
-    with pytest.raises(DataError, match="1 component"):
+    with pytest.raises(DataError, match="1 group"):
         sample_completions(rankings, np.zeros((1, 5)), [0, 1, 0])
 
 

@@ -40,7 +40,7 @@ def log_weights(listed, below, tilts, scores):
     return np.array([log_weight(order, tilts, scores) for order in completions(listed, below, len(tilts))])
 
 
-def law_of(listed, below, tilts, scores):
+def distribution_of(listed, below, tilts, scores):
     logs = log_weights(listed, below, tilts, scores)
     weights = np.exp(logs - logs.max())
     return weights / weights.sum()
@@ -123,8 +123,8 @@ def uniform_draws(listed, length, below, out):
         kernels.uniform_completion(stream, listed, length, below, out[row], scratch)
 
 
-def agrees_with(draws, orders, law):
-    """Say whether independent draws follow a law, by Pearson's statistic within six standard deviations.
+def agrees_with(draws, orders, distribution):
+    """Say whether independent draws follow a distribution: Pearson's statistic within six deviations.
 
     With cells of expectation under 5 put together. No draw may be of probability nil.
     """
@@ -132,9 +132,9 @@ def agrees_with(draws, orders, law):
     if any(tuple(draw) not in number for draw in draws.tolist()):
         return False
     counts = np.bincount([number[tuple(draw)] for draw in draws.tolist()], minlength=len(orders))
-    expected = law * len(draws)
+    expected = distribution * len(draws)
     small = expected < 5.0
-    if (counts[law <= 0.0] > 0).any():
+    if (counts[distribution <= 0.0] > 0).any():
         return False
     cells = np.append(counts[~small], counts[small].sum())
     means = np.append(expected[~small], expected[small].sum())
@@ -148,13 +148,13 @@ def agrees_with(draws, orders, law):
 
 
 @pytest.mark.parametrize("concentration", [4.0, 500.0])
-def test_exact_draws_follow_the_law(concentration):
+def test_exact_draws_follow_the_distribution(concentration):
     scores, tilts = standard_scores(4), a_direction(4, 2, concentration)
     for listed, below in FOUR:
         draws = np.empty((2000, 4), np.int32)
         exact_draws(as_row(listed), len(listed), below, tilts, scores, draws)
-        law = law_of(listed, below, tilts, scores)
-        assert agrees_with(draws, completions(listed, below, 4), law)
+        distribution = distribution_of(listed, below, tilts, scores)
+        assert agrees_with(draws, completions(listed, below, 4), distribution)
 
 
 def test_uniform_draws_are_uniform():
@@ -249,7 +249,7 @@ def moved_as_subset(order, item, distance, listed, below):
     return moved(order, item, distance, listed, False)
 
 
-def proposal_law(listed, below, tilts, scores, fair=True):
+def proposal_distribution(listed, below, tilts, scores, fair=True):
     """Probabilities of (item, signed distance) from the bits they are made of."""
     t, floor = len(tilts), len(listed) if below else 0
     calm = calm_octave(listed, below, tilts, scores)
@@ -259,7 +259,7 @@ def proposal_law(listed, below, tilts, scores, fair=True):
             for place_bits in range(1024):
                 distance = distance_of(may_be_short, octave_bits, place_bits, t - floor, calm)
                 distances[distance] = distances.get(distance, 0.0) + share / 65536
-    law = {}
+    distribution = {}
     for kind in range(32):
         among = leaders(kind, listed, below, t)
         ends = [-(-(at << ITEM_BITS) // len(among)) for at in range(len(among) + 1)]
@@ -269,8 +269,8 @@ def proposal_law(listed, below, tilts, scores, fair=True):
                 chance = (2**ITEM_BITS // len(among)) / 2**ITEM_BITS / 32
             for distance, share in distances.items():
                 for signed in (distance, -distance):
-                    law[item, signed] = law.get((item, signed), 0.0) + chance * share / 2
-    return law
+                    distribution[item, signed] = distribution.get((item, signed), 0.0) + chance * share / 2
+    return distribution
 
 
 def transition_matrix(listed, below, tilts, scores, move=moved, sign=1.0, fair=True):
@@ -279,7 +279,7 @@ def transition_matrix(listed, below, tilts, scores, move=moved, sign=1.0, fair=T
     number = {order: at for at, order in enumerate(orders)}
     logs = log_weights(listed, below, tilts, scores)
     matrix = np.zeros((len(orders), len(orders)))
-    for (item, distance), chance in proposal_law(listed, below, tilts, scores, fair).items():
+    for (item, distance), chance in proposal_distribution(listed, below, tilts, scores, fair).items():
         for at, order in enumerate(orders):
             new = move(order, item, distance, listed, below)
             if new not in number:
@@ -297,19 +297,19 @@ def has_something_to_move(listed, below, t):
 MOVING = [(listed, below) for listed, below in FOUR if has_something_to_move(listed, below, 4)]
 
 
-def leaves_invariant(matrix, law):
+def leaves_invariant(matrix, distribution):
     return (
         matrix is not None
         and np.abs(matrix.sum(axis=1) - 1.0).max() < 1e-12
-        and np.abs(law @ matrix - law).max() < 1e-13
+        and np.abs(distribution @ matrix - distribution).max() < 1e-13
     )
 
 
-def test_one_proposal_leaves_the_law_and_reaches_everything():
+def test_one_proposal_leaves_the_distribution_and_reaches_everything():
     scores, tilts = standard_scores(4), a_direction(4, 4, 4.0)
     for listed, below in MOVING:
         matrix = transition_matrix(listed, below, tilts, scores)
-        assert leaves_invariant(matrix, law_of(listed, below, tilts, scores))
+        assert leaves_invariant(matrix, distribution_of(listed, below, tilts, scores))
         assert (np.linalg.matrix_power(matrix, 2 * len(matrix)) > 0.0).all()
 
 
@@ -327,7 +327,7 @@ def test_one_proposal_leaves_the_law_and_reaches_everything():
 def test_the_check_rejects_broken_twins(listed, below, twin):
     scores, tilts = standard_scores(4), a_direction(4, 4, 4.0)
     matrix = transition_matrix(listed, below, tilts, scores, **twin)
-    assert not leaves_invariant(matrix, law_of(listed, below, tilts, scores))
+    assert not leaves_invariant(matrix, distribution_of(listed, below, tilts, scores))
 
 
 @kernel
@@ -372,7 +372,7 @@ def test_the_kernel_is_the_reference(t, concentration):
 
 
 def test_frequencies_of_the_chain_for_every_pattern():
-    """After 40 proposals from one start, against the power of the matrix; and that is the law, nearly."""
+    """After 40 proposals from one start, against the power of the matrix; nearly the distribution itself."""
     scores, tilts = standard_scores(4), a_direction(4, 7, 3.0)
     for listed, below in MOVING:
         orders = completions(listed, below, 4)
@@ -383,14 +383,14 @@ def test_frequencies_of_the_chain_for_every_pattern():
         matrix = transition_matrix(listed, below, tilts, scores)
         # A coin leaves out one of the 40.
         power = np.linalg.matrix_power(matrix, 39) @ (np.eye(len(matrix)) + matrix) / 2.0
-        law = law_of(listed, below, tilts, scores)
+        distribution = distribution_of(listed, below, tilts, scores)
         assert agrees_with(draws, orders, power[orders.index(start)])
-        assert agrees_with(draws, orders, law)
+        assert agrees_with(draws, orders, distribution)
         if len(orders) > 4:  # what the bound can tell
-            assert not agrees_with(draws, orders, law_of(listed, below, -tilts, scores))
+            assert not agrees_with(draws, orders, distribution_of(listed, below, -tilts, scores))
             if below and listed:
                 other = completions(listed, False, 4)
-                assert not agrees_with(draws, other, law_of(listed, False, tilts, scores))
+                assert not agrees_with(draws, other, distribution_of(listed, False, tilts, scores))
 
 
 def test_the_example_of_the_paper():

@@ -86,7 +86,7 @@ def test_at_the_cap_the_most_probable_ranking_is_certain(t):
     finite = 0
     for direction in directions:
         direction = direction / np.linalg.norm(direction)
-        cosines = oracle.standardised(t) @ direction
+        cosines = oracle.standardized(t) @ direction
         cap = concentration.concentration_cap(t, np.sort(direction) @ oracle.scores(t))
         if np.isinf(cap):
             kappas = np.geomspace(1e-3, 1e6, 400)
@@ -148,23 +148,23 @@ def test_mode():
     assert published.gamma_mode(0.5, 2.0) == 0.25
 
 
-# Expectations under Gamma laws.
+# Expectations under Gamma distributions.
 
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 7.0, 900.0, 2e5])
 @pytest.mark.parametrize("mean", [0.05, 3.0, 400.0])
 def test_expectations_against_quadrature(shape, mean):
     t, length, prior_length = 6, 4.0, 0.6
-    law = stats.gamma(shape, scale=mean / shape)
+    distribution = stats.gamma(shape, scale=mean / shape)
     found = gamma_jit.gamma_expectations(order_of(t), length, prior_length, shape, shape / mean)
     functions = (
         lambda k: k * oracle.ratio(order_of(t), length * k),
         lambda k: oracle.log_moment(t, k),
         lambda k: oracle.log_moment(t, length * k) - oracle.log_moment(t, prior_length * k),
     )
-    u = np.linspace(math.log(law.ppf(1e-15)) - 1.0, math.log(law.isf(1e-16)) + 0.1, 20_001)
+    u = np.linspace(math.log(distribution.ppf(1e-15)) - 1.0, math.log(distribution.isf(1e-16)) + 0.1, 20_001)
     kappa = np.exp(u)
-    weights = np.exp(law.logpdf(kappa) + u)
+    weights = np.exp(distribution.logpdf(kappa) + u)
     for value, f in zip(found, functions, strict=True):
         exact = integrate.simpson(weights * f(kappa), x=u)
         assert value == pytest.approx(exact, rel=1e-9)
@@ -186,7 +186,7 @@ def test_digamma(x):
     assert gamma_jit.digamma(x) == pytest.approx(special.psi(x), rel=1e-13)
 
 
-def test_divergence_of_gamma_laws():
+def test_divergence_of_gamma_distributions():
     rng = np.random.default_rng(0)
     for a, b, a0, b0 in rng.gamma(2.0, 1.5, size=(20, 4)) + 0.5:
         q, p = stats.gamma(a, scale=1 / b), stats.gamma(a0, scale=1 / b0)
@@ -228,11 +228,14 @@ def test_the_mode_is_the_largest(case):
     h = 1e-5 * mode
     at = 1.3 * mode
     slope = at * (log_density(case, at + h) - log_density(case, at - h)) / (2 * h) + 1.0  # in ln κ
-    assert posterior(case).slope(at) == pytest.approx(slope, rel=1e-3)
+    first, second = posterior(case).slopes(at)
+    assert first == pytest.approx(slope, rel=1e-3)
+    before, after = (posterior(case).slopes(at * math.exp(step))[0] for step in (-1e-4, 1e-4))
+    assert second == pytest.approx((after - before) / 2e-4, rel=1e-5)
     assert posterior(case).mode(0.5 * mode) == pytest.approx(0.5 * mode)
 
 
-def test_draws_from_the_grid_have_its_law():
+def test_draws_from_the_grid_have_its_distribution():
     case = CASES["prior direction"]
     nodes, probabilities, _ = posterior(case).grid(np.inf, 256)
     rng = np.random.default_rng(3)
@@ -253,7 +256,7 @@ def test_draws_from_the_grid_have_its_law():
     assert abs(drawn.mean() - first / total) < 4.5 * error + 0.002 * drawn.std()
 
 
-# The law nearest to the posterior.
+# The distribution nearest to the posterior.
 
 
 def evidence_term(order, n, length, prior_length, prior_shape, prior_rate, shape, rate):
@@ -267,7 +270,7 @@ def evidence_term(order, n, length, prior_length, prior_shape, prior_rate, shape
 
 
 @cases
-def test_nearest_gamma_has_no_better_neighbour(case):
+def test_nearest_gamma_has_no_better_neighbor(case):
     t, *known = case
     order = order_of(t)
     start = posterior(case).laplace_gamma()
@@ -282,22 +285,22 @@ def test_nearest_gamma_has_no_better_neighbour(case):
     printed = published.variational_fixed_point(posterior(case), 5.0, 2000)[:2]
     loose = evidence_term(order, *known, *printed)
     assert loose < best
-    # The twin: neighbours of the published law are better.
-    neighbours = [evidence_term(order, *known, printed[0] * a, printed[1] * a) for a in (0.98, 1.02)]
-    assert max(neighbours) > loose
+    # The twin: neighbors of the published distribution are better.
+    neighbors = [evidence_term(order, *known, printed[0] * a, printed[1] * a) for a in (0.98, 1.02)]
+    assert max(neighbors) > loose
 
 
 def test_evidence_term_against_plain_quadrature():
     case = CASES["prior direction"]
     _, _, _, _, a0, b0 = case
     shape, rate = 6.0, 0.9
-    law, prior = stats.gamma(shape, scale=1 / rate), stats.gamma(a0, scale=1 / b0)
+    distribution, prior = stats.gamma(shape, scale=1 / rate), stats.gamma(a0, scale=1 / b0)
 
     def term(k):
         gain = log_density(case, k) - (a0 - 1) * np.log(k) + b0 * k
-        return law.pdf(k) * (gain + prior.logpdf(k) - law.logpdf(k))
+        return distribution.pdf(k) * (gain + prior.logpdf(k) - distribution.logpdf(k))
 
-    exact = integrate.quad(term, 1e-9, law.isf(1e-13), limit=400)[0]
+    exact = integrate.quad(term, 1e-9, distribution.isf(1e-13), limit=400)[0]
     found = evidence_term(order_of(case[0]), *case[1:], shape, rate)
     assert found == pytest.approx(exact, abs=1e-6)
 

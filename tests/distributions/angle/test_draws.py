@@ -86,21 +86,26 @@ def test_proposal_by_enumeration(concentration):
     t, n = 5, 50_000
     tilts, scores = concentration * direction_of(t), standard_scores(t)
     u, v, orders, log_weights = importance(tilts, scores, n)
-    law = {r: log_proposal(r, tilts, scores, u, v) for r in permutations(range(t))}
-    assert np.exp(list(law.values())).sum() == pytest.approx(1.0, abs=1e-12)
-    for order, log_q in law.items():  # what is left of a row by subtraction loses digits where it is tiny
+    distribution = {r: log_proposal(r, tilts, scores, u, v) for r in permutations(range(t))}
+    assert np.exp(list(distribution.values())).sum() == pytest.approx(1.0, abs=1e-12)
+    for (
+        order,
+        log_q,
+    ) in distribution.items():  # what is left of a row by subtraction loses digits where it is tiny
         assert log_q == pytest.approx(naive_log_proposal(order, tilts, scores, u, v), abs=1e-6)
     for order, log_weight in zip(orders[:200], log_weights[:200], strict=True):
-        assert log_weight == pytest.approx(tilts[order] @ scores - law[tuple(order.tolist())], abs=1e-9)
+        assert log_weight == pytest.approx(
+            tilts[order] @ scores - distribution[tuple(order.tolist())], abs=1e-9
+        )
     bound = total_variation_bound(n, 120)
-    assert total_variation(orders, {r: np.exp(q) for r, q in law.items()}) < bound
+    assert total_variation(orders, {r: np.exp(q) for r, q in distribution.items()}) < bound
     if concentration == 6.0:
-        hazards = {r: naive_log_proposal(r, tilts, scores, u, v, hazard=True) for r in law}
-        assert max(abs(hazards[r] - law[r]) for r in law) > 0.1
+        hazards = {r: naive_log_proposal(r, tilts, scores, u, v, hazard=True) for r in distribution}
+        assert max(abs(hazards[r] - distribution[r]) for r in distribution) > 0.1
         assert total_variation(orders, {r: np.exp(q) for r, q in hazards.items()}) > bound
         # Close to the model already: its Kullback–Leibler divergence from the draws is small.
         truth = log_probabilities(tilts, scores)
-        assert sum(np.exp(q) * (q - truth[r]) for r, q in law.items()) < 0.02
+        assert sum(np.exp(q) * (q - truth[r]) for r, q in distribution.items()) < 0.02
 
 
 def test_two_items_are_drawn_exactly():
@@ -120,7 +125,7 @@ def test_weights_estimate_the_sum(kind, per_item):
     error = weights.std(ddof=1) / np.sqrt(n)
     assert abs(weights.mean() - 1.0) < 4 * error + 1e-9
     assert weights.sum() ** 2 / (weights @ weights) > 0.8 * n
-    if per_item == 2.0:  # draws of one law weighted as if from another
+    if per_item == 2.0:  # draws of one distribution weighted as if from another
         other = kernels.balancing_potentials(0.5 * tilts, scores)
         log_q = np.array([log_proposal(r.tolist(), 0.5 * tilts, scores, *other) for r in orders])
         wrong = np.exp(tilts[orders] @ scores - log_q - exact)
@@ -129,7 +134,7 @@ def test_weights_estimate_the_sum(kind, per_item):
 
 @pytest.mark.parametrize("t", [2, 3, 4, 9, 16])
 def test_distances_come_from_all_scales_alike(t):
-    law = distance_probabilities(t)
+    distribution = distance_probabilities(t)
     stream = new_stream()
     n = 40_000
     counts = np.zeros(t)
@@ -137,8 +142,8 @@ def test_distances_come_from_all_scales_alike(t):
         open_stream(stream, KEY[0], KEY[1], 0, row)
         counts[kernels.exchange_distance(stream, t)] += 1
     assert counts[0] == 0
-    spread = np.sqrt(law * (1 - law) / n)
-    assert (np.abs(counts / n - law) <= 5 * spread).all()
+    spread = np.sqrt(distribution * (1 - distribution) / n)
+    assert (np.abs(counts / n - distribution) <= 5 * spread).all()
     if t == 9:
         even = np.r_[0.0, np.full(t - 1, 1 / (t - 1))]
         assert (np.abs(counts / n - even) > 5 * np.sqrt(even * (1 - even) / n)).any()
@@ -147,14 +152,14 @@ def test_distances_come_from_all_scales_alike(t):
 def distance_probabilities(t):
     """P(distance = d): a power of two below t with equal chances, then evenly up to the next or to t - 1."""
     scales = [1 << k for k in range(t.bit_length()) if 1 << k < t]
-    law = np.zeros(t)
+    distribution = np.zeros(t)
     for least in scales:
         reach = range(least, min(2 * least, t))
-        law[list(reach)] += 1 / (len(scales) * len(reach))
-    return law
+        distribution[list(reach)] += 1 / (len(scales) * len(reach))
+    return distribution
 
 
-def exchange_matrix(tilts, scores, law, always=False):
+def exchange_matrix(tilts, scores, distribution, always=False):
     """Exact transition matrix of one exchange over all orderings."""
     t = len(tilts)
     orders = list(permutations(range(t)))
@@ -168,7 +173,7 @@ def exchange_matrix(tilts, scores, law, always=False):
                 new[upper], new[lower] = new[lower], new[upper]
                 gain = (tilts[new] - tilts[list(order)]) @ scores
                 accept = 1.0 if always else min(1.0, np.exp(gain))
-                chance = law[distance] / (t - distance)
+                chance = distribution[distance] / (t - distance)
                 matrix[index[order], index[tuple(new)]] += chance * accept
                 matrix[index[order], index[order]] += chance * (1 - accept)
     return orders, matrix

@@ -30,15 +30,17 @@ class Enumeration:
         self.orders = np.array(list(permutations(range(t))))
         log_weights = (np.asarray(tilts)[self.orders] * scores).sum(axis=1)
         self.log_sum = logsumexp(log_weights)
-        self.law = np.exp(log_weights - self.log_sum)
+        self.distribution = np.exp(log_weights - self.log_sum)
         ranks = np.argsort(self.orders, axis=1)
-        self.marginals = np.array([[self.law[ranks[:, i] == r].sum() for r in range(t)] for i in range(t)])
+        self.marginals = np.array(
+            [[self.distribution[ranks[:, i] == r].sum() for r in range(t)] for i in range(t)]
+        )
         self.mean = self.marginals @ scores
         before = ranks[:, :, None] < ranks[:, None, :]
-        self.pairwise = (self.law[:, None, None] * before).sum(axis=0)
+        self.pairwise = (self.distribution[:, None, None] * before).sum(axis=0)
 
     def by_order(self):
-        return {tuple(order): p for order, p in zip(self.orders.tolist(), self.law, strict=True)}
+        return {tuple(order): p for order, p in zip(self.orders.tolist(), self.distribution, strict=True)}
 
 
 def log_domain_table(tilts, scores, first_rank=0):

@@ -26,7 +26,7 @@ from tests.reference.posets import Statement, closed_relation
 
 KEY = np.array([11, 12], np.uint64)
 CENTER = (2, 0, 3, 1)
-POSETS = oracle.labelled_posets(4)
+POSETS = oracle.labeled_posets(4)
 ORDERS = np.array(list(permutations(range(4))), np.int32)
 
 
@@ -37,7 +37,7 @@ def agents_of(relations, n):
 
 
 def models_of(dispersions):
-    """Laws with one dispersion, or one for each step."""
+    """Distributions with one dispersion, or one for each step."""
     with np.errstate(divide="ignore"):
         decays = -np.log(np.asarray(dispersions, float))
     return geometric_models(decays, 4) if decays.ndim == 0 else weighted_models(decays[None])
@@ -49,8 +49,8 @@ def amp(preferences, center, models, size):
     return amp_draws(KEY, 0, jobs, size)
 
 
-def probabilities_of(law, orders):
-    return [law.get(tuple(order), 0.0) for order in orders.tolist()]
+def probabilities_of(distribution, orders):
+    return [distribution.get(tuple(order), 0.0) for order in orders.tolist()]
 
 
 def evaluated(preferences, agent, center, models, orders):
@@ -67,9 +67,9 @@ def test_equation_15_on_every_poset(dispersions):
     models = models_of(dispersions)
     weight = oracle.geometric(dispersions)
     for agent, relation in enumerate(POSETS):
-        law = oracle.amp_law(relation, CENTER, weight)
+        distribution = oracle.amp_distribution(relation, CENTER, weight)
         allowed, prior, log_weight, log_q = evaluated(preferences, agent, CENTER, models, ORDERS)
-        np.testing.assert_allclose(np.exp(log_q), probabilities_of(law, ORDERS), atol=1e-14)
+        np.testing.assert_allclose(np.exp(log_q), probabilities_of(distribution, ORDERS), atol=1e-14)
         assert np.exp(log_q).sum() == pytest.approx(1.0, abs=1e-12)
         np.testing.assert_array_equal(allowed, [oracle.respects(r, relation) for r in ORDERS.tolist()])
         np.testing.assert_allclose(
@@ -92,9 +92,9 @@ def test_draws_follow_equation_15(dispersions):
     orders, distances, log_weights = amp(preferences, CENTER, models, size)
     rejected = 0
     for agent, relation in enumerate(POSETS):
-        law = oracle.amp_law(relation, CENTER, weight)
-        bound = total_variation_bound(size, len(law))
-        assert total_variation(orders[agent], law) < bound
+        distribution = oracle.amp_distribution(relation, CENTER, weight)
+        bound = total_variation_bound(size, len(distribution))
+        assert total_variation(orders[agent], distribution) < bound
         posterior = oracle.posterior(relation, CENTER, weight)[1]
         rejected += posterior is not None and total_variation(orders[agent], posterior) > bound
         # What is reported with the draws is what evaluation says.
@@ -106,7 +106,7 @@ def test_draws_follow_equation_15(dispersions):
     assert rejected > 0 or dispersions in (0.0, 0.3)
 
 
-def test_draws_of_a_general_law():
+def test_draws_of_a_general_distribution():
     rng = np.random.default_rng(5)
     probabilities = np.tril(rng.dirichlet(np.ones(4), size=4))
     probabilities[3, 1] = 0.0
@@ -116,10 +116,10 @@ def test_draws_of_a_general_law():
     orders, _, _ = amp(preferences, CENTER, models, 3000)
     for agent in range(0, len(POSETS), 3):
         relation = POSETS[agent]
-        law = oracle.amp_law(relation, CENTER, lambda i, place: probabilities[i, place])
+        distribution = oracle.amp_distribution(relation, CENTER, lambda i, place: probabilities[i, place])
         _, _, _, log_q = evaluated(preferences, agent, CENTER, models, ORDERS)
-        np.testing.assert_allclose(np.exp(log_q), probabilities_of(law, ORDERS), atol=1e-14)
-        assert total_variation(orders[agent], law) < total_variation_bound(3000, len(law))
+        np.testing.assert_allclose(np.exp(log_q), probabilities_of(distribution, ORDERS), atol=1e-14)
+        assert total_variation(orders[agent], distribution) < total_variation_bound(3000, len(distribution))
 
 
 def test_example_2():
@@ -164,11 +164,15 @@ def test_metropolis_draws_follow_the_posterior():
         orders, _, rates = mmp_draws(KEY, 3, jobs, size, 50, thin)
         rejected = 0
         for agent, relation in enumerate(POSETS):
-            law = oracle.posterior(relation, CENTER, oracle.geometric(dispersions))[1]
+            distribution = oracle.posterior(relation, CENTER, oracle.geometric(dispersions))[1]
             # Four steps apart, draws of these chains are nearly independent; a third of them certainly are.
-            assert total_variation(orders[agent], law) < total_variation_bound(size / 3, len(law))
-            amp_law = oracle.amp_law(relation, CENTER, oracle.geometric(dispersions))
-            rejected += total_variation(orders[agent], amp_law) > total_variation_bound(size / 3, len(law))
+            assert total_variation(orders[agent], distribution) < total_variation_bound(
+                size / 3, len(distribution)
+            )
+            amp_distribution = oracle.amp_distribution(relation, CENTER, oracle.geometric(dispersions))
+            rejected += total_variation(orders[agent], amp_distribution) > total_variation_bound(
+                size / 3, len(distribution)
+            )
             assert rates[agent] == 1.0 if oracle.is_partitioned(relation, 4) else rates[agent] > 0.3
         assert rejected > 0 or dispersions == 0.3
 
@@ -286,9 +290,9 @@ def test_any_mixture_of_statements(seed):
         )
         relation = closed_relation(statement, n)
         center = rng.permutation(n).tolist()
-        law = oracle.amp_law(relation, center, weight)
+        distribution = oracle.amp_distribution(relation, center, weight)
         _, _, _, log_q = evaluated(preferences, 0, center, models, orders)
-        np.testing.assert_allclose(np.exp(log_q), probabilities_of(law, orders), atol=1e-13)
+        np.testing.assert_allclose(np.exp(log_q), probabilities_of(distribution, orders), atol=1e-13)
         drawn, _, log_weights = amp(preferences, center, models, 50)
         assert all(oracle.respects(r, relation) for r in drawn[0].tolist())
         _, _, expected, _ = evaluated(preferences, 0, center, models, drawn[0])
@@ -315,8 +319,8 @@ def test_top_lists_and_full_rankings():
 def test_nothing_stated_gives_the_model_itself():
     preferences = Preferences.from_pairs([], items=range(4), agents=[0])
     orders, _, log_weights = amp(preferences, CENTER, models_of(0.4), 5000)
-    law = oracle.posterior(frozenset(), CENTER, oracle.geometric(0.4))[1]
-    assert total_variation(orders[0], law) < total_variation_bound(5000, 24)
+    distribution = oracle.posterior(frozenset(), CENTER, oracle.geometric(0.4))[1]
+    assert total_variation(orders[0], distribution) < total_variation_bound(5000, 24)
     assert not log_weights.any()
 
 
@@ -341,7 +345,7 @@ def test_threads_do_not_matter():
     assert not np.array_equal(amp_draws(KEY, 8, jobs, 3)[0], results[0][0])
 
 
-def test_dense_reference_has_the_same_law():
+def test_dense_reference_has_the_same_distribution():
     """Mean rank of every item over draws, agreement of the two implementations on a larger poset."""
     rng = np.random.default_rng(6)
     m, size = 40, 3000

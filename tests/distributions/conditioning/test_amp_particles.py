@@ -12,7 +12,7 @@ from tests.reference.posets import orders_from_places
 
 KEY = np.array([21, 22], np.uint64)
 CENTER = (2, 0, 3, 1)
-POSETS = oracle.labelled_posets(4)
+POSETS = oracle.labeled_posets(4)
 
 
 def run(preferences, agents, center, dispersion, n_particles, sweep=0, first_row=0):
@@ -43,9 +43,9 @@ def worst_deviation(found, orders, truth):
     return worst
 
 
-def joint_law(relation, center, dispersion):
-    total, law = oracle.posterior(relation, center, oracle.geometric(dispersion))
-    return {order: total * p for order, p in law.items()}
+def joint_distribution(relation, center, dispersion):
+    total, distribution = oracle.posterior(relation, center, oracle.geometric(dispersion))
+    return {order: total * p for order, p in distribution.items()}
 
 
 @pytest.mark.parametrize(("dispersion", "n_particles"), [(0.15, 2), (0.5, 5), (1.0, 3)])
@@ -56,7 +56,8 @@ def test_unbiased_on_every_poset(dispersion, n_particles):
     found, orders = run(preferences, np.repeat(np.arange(219), size), CENTER, dispersion, n_particles)
     found, orders = found.reshape(219, size), orders.reshape(219, size, 4)
     deviations = [
-        worst_deviation(found[k], orders[k], joint_law(POSETS[k], CENTER, dispersion)) for k in range(219)
+        worst_deviation(found[k], orders[k], joint_distribution(POSETS[k], CENTER, dispersion))
+        for k in range(219)
     ]
     # About 3000 normal deviates; beyond 5.5 once in 10^4 runs. Rare orderings have skewed means.
     assert max(deviations) < 6.5
@@ -66,14 +67,14 @@ def test_unbiased_on_every_poset(dispersion, n_particles):
 
 
 def test_draws_without_their_weights_are_noticed():
-    """The broken twin: particles as they come, which is AMP's law and not the posterior."""
+    """The broken twin: particles as they come, which is AMP's distribution and not the posterior."""
     preferences = agents_of(POSETS, 4)
     size = 1500
     found, orders = run(preferences, np.repeat(np.arange(219), size), CENTER, 0.15, 1)
     found, orders = found.reshape(219, size), orders.reshape(219, size, 4)
     worst = 0.0
     for k in range(219):
-        truth = joint_law(POSETS[k], CENTER, 0.15)
+        truth = joint_distribution(POSETS[k], CENTER, 0.15)
         flat = np.full(size, np.log(sum(truth.values())))
         worst = max(worst, worst_deviation(flat, orders[k], truth))
     assert worst > 20
@@ -113,7 +114,7 @@ def test_unbiased_side_by_side_with_resampling():
     found, orders = run(preferences, np.repeat(np.arange(6), size), center, 0.2, 8)
     for agent in range(6):
         relation = oracle.closure(preferences.to_pairs(agent), 6)
-        truth = joint_law(relation, center, 0.2)
+        truth = joint_distribution(relation, center, 0.2)
         rows = slice(agent * size, (agent + 1) * size)
         weights = np.exp(found[rows])
         error = weights.std(ddof=1) / np.sqrt(size)

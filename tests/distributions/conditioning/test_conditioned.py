@@ -19,7 +19,7 @@ from tests.oracles.ranking_models import total_variation, total_variation_bound
 from tests.reference.posets import Statement, closed_relation
 
 CENTER = (2, 0, 3, 1)
-CASES = [(4, relation) for relation in oracle.labelled_posets(4)]
+CASES = [(4, relation) for relation in oracle.labeled_posets(4)]
 CASES += [(5, relation) for relation in oracle.random_posets(5, 40, seed=2)]
 CENTERS = {4: CENTER, 5: (3, 0, 4, 1, 2)}
 DISPERSIONS = {4: (1.0, 0.2, 0.9, 0.5), 5: (0.3, 0.8, 0.4, 1.0, 0.6)}
@@ -31,17 +31,17 @@ def stated(relation, n):
 
 @pytest.mark.parametrize("dispersion", [0.0, 0.3, 0.9, 1.0, "weighted"])
 def test_every_poset(dispersion):
-    """Normaliser, probabilities, marginals and bounds; AMP's own law; what counts as partitioned."""
+    """Normalizer, probabilities, marginals and bounds; AMP's own distribution; what counts as partitioned."""
     loosest = 0.0
     for n, relation in CASES:
         phi = DISPERSIONS[n] if dispersion == "weighted" else dispersion
         center, weight = CENTERS[n], oracle.geometric(phi)
         given = Mallows(center, phi, items=range(n)).condition(stated(relation, n))
-        total, law = oracle.posterior(relation, center, weight)
+        total, distribution = oracle.posterior(relation, center, weight)
         rows = list(permutations(range(n)))
         np.testing.assert_allclose(
             np.exp(given.amp_log_prob(rows)),
-            [oracle.amp_law(relation, center, weight).get(row, 0.0) for row in rows],
+            [oracle.amp_distribution(relation, center, weight).get(row, 0.0) for row in rows],
             atol=1e-13,
         )
         assert given.is_exact
@@ -56,29 +56,32 @@ def test_every_poset(dispersion):
         assert lower - 1e-12 <= found <= upper + 1e-12
         assert upper <= 0.0
         loosest = max(loosest, upper - lower)
-        expected = [law.get(row, 0.0) for row in rows]
+        expected = [distribution.get(row, 0.0) for row in rows]
         np.testing.assert_allclose(np.exp(given.log_prob(rows)), expected, atol=1e-13)
-        np.testing.assert_allclose(given.pairwise(), oracle.pairwise(law, n), atol=1e-12)
-        np.testing.assert_allclose(given.rank_marginals(), oracle.rank_marginals(law, n), atol=1e-12)
+        np.testing.assert_allclose(given.pairwise(), oracle.pairwise(distribution, n), atol=1e-12)
+        np.testing.assert_allclose(given.rank_marginals(), oracle.rank_marginals(distribution, n), atol=1e-12)
     assert dispersion == 0.0 or loosest > 0.1  # a pair of bounds that are always equal would not be these
 
 
 @pytest.mark.parametrize("method", ["auto", "exact", "amp", "mmp", "published mmp"])
 def test_draws(method):
-    """Frequencies: the posterior for all but AMP, which has its own law (equation 15)."""
+    """Frequencies: the posterior for all but AMP, which has its own distribution (equation 15)."""
     local_moves, method = method != "published mmp", method.removeprefix("published ")
     size = 3000
     weight = oracle.geometric(0.9)
-    other_law_rejected = 0
+    other_distribution_rejected = 0
     for seed, (n, relation) in enumerate(CASES[::6]):
         center = CENTERS[n]
         given = Mallows(center, 0.9, items=range(n)).condition(stated(relation, n))
         draws = given.sample(size, random_state=seed, method=method, local_moves=local_moves)
-        models = [oracle.posterior(relation, center, weight)[1], oracle.amp_law(relation, center, weight)]
-        law, other = models[::-1] if method == "amp" else models
-        bound = total_variation_bound(size / 2 if method == "mmp" else size, len(law))
-        assert total_variation(draws.orders, law) < bound
-        other_law_rejected += total_variation(draws.orders, other) > bound
+        models = [
+            oracle.posterior(relation, center, weight)[1],
+            oracle.amp_distribution(relation, center, weight),
+        ]
+        distribution, other = models[::-1] if method == "amp" else models
+        bound = total_variation_bound(size / 2 if method == "mmp" else size, len(distribution))
+        assert total_variation(draws.orders, distribution) < bound
+        other_distribution_rejected += total_variation(draws.orders, other) > bound
         assert draws.metadata["method"] == ("exact" if method == "auto" else method)
         assert draws.metadata["exact"] == (method in ("auto", "exact") or oracle.is_partitioned(relation, n))
         if method == "mmp":
@@ -86,7 +89,7 @@ def test_draws(method):
             assert draws.metadata["acceptance_rate"] == given.acceptance_rate_
             assert draws.metadata["local_moves"] == local_moves
             assert size / 2 < draws.metadata["effective_size"] <= size
-    assert other_law_rejected > 0
+    assert other_distribution_rejected > 0
 
 
 def test_importance_sampling():
@@ -184,17 +187,17 @@ def test_repeated_insertion():
     matrix[2, 0] = 0.0
     matrix /= matrix.sum(axis=1, keepdims=True)
     model = RepeatedInsertion(CENTER, matrix, items=range(4))
-    for relation in oracle.labelled_posets(4)[::5]:
-        total, law = oracle.posterior(relation, CENTER, lambda i, place: matrix[i, place])
+    for relation in oracle.labeled_posets(4)[::5]:
+        total, distribution = oracle.posterior(relation, CENTER, lambda i, place: matrix[i, place])
         given = model.condition(stated(relation, 4))
         if total == 0.0:
             assert given.log_normalizer() == -np.inf
             continue
         assert given.log_normalizer() == pytest.approx(np.log(total), abs=1e-12)
-        np.testing.assert_allclose(given.pairwise(), oracle.pairwise(law, 4), atol=1e-12)
-        np.testing.assert_allclose(given.rank_marginals(), oracle.rank_marginals(law, 4), atol=1e-12)
+        np.testing.assert_allclose(given.pairwise(), oracle.pairwise(distribution, 4), atol=1e-12)
+        np.testing.assert_allclose(given.rank_marginals(), oracle.rank_marginals(distribution, 4), atol=1e-12)
         draws = given.sample(2000, random_state=1)
-        assert total_variation(draws.orders, law) < total_variation_bound(2000, len(law))
+        assert total_variation(draws.orders, distribution) < total_variation_bound(2000, len(distribution))
     with pytest.raises(DataError, match="Mallows models only"):
         given.bounds()
     rule = RepeatedInsertion(["a", "b"], lambda ranking, item: [1.0] if not ranking else [0.5, 0.5])
@@ -235,15 +238,15 @@ def test_levels_and_comparisons_together(kind):
         )
         groups = [[x for x, v in zip(listed, level, strict=True) if v == w] for w in range(3)]
         relation = closed_relation(Statement([g for g in groups if g], rest_below, pairs), n)
-        total, law = oracle.posterior(relation, center, weight)
+        total, distribution = oracle.posterior(relation, center, weight)
         given = model.condition(said)
         seen.add((bool(pairs), rest_below, given.is_partitioned))
         assert given.log_normalizer() == pytest.approx(np.log(total), abs=1e-12)
-        np.testing.assert_allclose(given.pairwise(), oracle.pairwise(law, n), atol=1e-12)
-        np.testing.assert_allclose(given.rank_marginals(), oracle.rank_marginals(law, n), atol=1e-12)
+        np.testing.assert_allclose(given.pairwise(), oracle.pairwise(distribution, n), atol=1e-12)
+        np.testing.assert_allclose(given.rank_marginals(), oracle.rank_marginals(distribution, n), atol=1e-12)
         for method in ("exact", "mmp"):
             draws = given.sample(1000, random_state=1, method=method, n_thin=2)
-            assert total_variation(draws.orders, law) < total_variation_bound(600, len(law))
+            assert total_variation(draws.orders, distribution) < total_variation_bound(600, len(distribution))
         if kind != "any":
             lower, upper = given.bounds()
             assert lower - 1e-12 <= np.log(total) <= upper + 1e-12
@@ -438,9 +441,9 @@ def test_ratings_leave_unrated_items_free():
     ratings = Preferences.from_ratings([[np.nan, 5, 3, 5]], items=items)
     relation = frozenset({(1, 2), (3, 2)})
     given = Mallows(items, 0.7).condition(ratings)
-    total, law = oracle.posterior(relation, range(4), oracle.geometric(0.7))
+    total, distribution = oracle.posterior(relation, range(4), oracle.geometric(0.7))
     assert given.log_normalizer() == pytest.approx(np.log(total), abs=1e-12)
-    np.testing.assert_allclose(given.pairwise(), oracle.pairwise(law, 4), atol=1e-12)
+    np.testing.assert_allclose(given.pairwise(), oracle.pairwise(distribution, 4), atol=1e-12)
 
 
 def test_nothing_said():
@@ -515,7 +518,7 @@ def test_impossible_preferences():
 
 def test_possible_or_not_with_some_certain_insertions():
     """Steps of dispersion 0 come after all before them: whether that agrees is known without any draw."""
-    for relation in oracle.labelled_posets(4)[::2]:
+    for relation in oracle.labeled_posets(4)[::2]:
         for dispersions in ((1.0, 0.0, 0.5, 1.0), (1.0, 0.7, 0.0, 0.0), (0.0, 1.0, 1.0, 0.0)):
             given = Mallows(CENTER, dispersions, items=range(4)).condition(stated(relation, 4))
             total, _ = oracle.posterior(relation, CENTER, oracle.geometric(dispersions))

@@ -53,7 +53,7 @@ def models_of(dispersions):
     return geometric_models(decays, 5) if decays.ndim == 0 else weighted_models(decays[None])
 
 
-CASES = [(4, relation) for relation in oracle.labelled_posets(4)]
+CASES = [(4, relation) for relation in oracle.labeled_posets(4)]
 CASES += [(5, relation) for relation in oracle.random_posets(5, 60, seed=1)]
 
 
@@ -67,18 +67,18 @@ def test_sums_and_marginals(dispersions):
         assert lattice.n_sets == n_down_sets(relation, n)
         weights = edge_log_weights(lattice, models, 0)
         sums = sums_below(lattice, weights)
-        total, law = oracle.posterior(relation, range(n), weight)
+        total, distribution = oracle.posterior(relation, range(n), weight)
         assert np.exp(sums[0]) == pytest.approx(total, rel=1e-12, abs=1e-15)
         if total == 0.0:
             assert sums[0] == -np.inf
             continue
         passed = edge_probabilities(lattice, weights, sums)
         at_rank, before = downset_marginals(lattice, passed, n)
-        np.testing.assert_allclose(at_rank, oracle.rank_marginals(law, n), atol=1e-13)
-        np.testing.assert_allclose(before, oracle.pairwise(law, n), atol=1e-13)
+        np.testing.assert_allclose(at_rank, oracle.rank_marginals(distribution, n), atol=1e-13)
+        np.testing.assert_allclose(before, oracle.pairwise(distribution, n), atol=1e-13)
 
 
-def test_sums_with_any_insertion_law():
+def test_sums_with_any_insertion_distribution():
     rng = np.random.default_rng(3)
     probabilities = np.tril(rng.random((5, 5)))
     probabilities /= probabilities.sum(axis=1, keepdims=True)
@@ -102,10 +102,10 @@ def test_draws(dispersions):
         weights = edge_log_weights(lattice, models, 0)
         draws = np.empty((size, n), np.int32)
         sample_downsets(rng, lattice, weights, sums_below(lattice, weights), draws)
-        law = oracle.posterior(relation, range(n), weight)[1]
-        bound = total_variation_bound(size, len(law))
-        assert total_variation(draws, law) < bound
-        rejected += total_variation(draws, oracle.amp_law(relation, range(n), weight)) > bound
+        distribution = oracle.posterior(relation, range(n), weight)[1]
+        bound = total_variation_bound(size, len(distribution))
+        assert total_variation(draws, distribution) < bound
+        rejected += total_variation(draws, oracle.amp_distribution(relation, range(n), weight)) > bound
     assert rejected > 0 or dispersions == 0.3
 
 
@@ -146,15 +146,15 @@ def test_free_items_at_the_ends(first, last):
     weights = edge_log_weights(lattice, models, 0)
     sums = sums_below(lattice, weights)
     relation = frozenset((int(center[a]), int(center[b])) for a, b in inside)
-    total, law = oracle.posterior(relation, center.tolist(), oracle.geometric(0.6))
+    total, distribution = oracle.posterior(relation, center.tolist(), oracle.geometric(0.6))
     assert np.exp(sums[0]) == pytest.approx(total, rel=1e-12)
     rng = np.random.default_rng(4)
     blocks = np.empty((size, last - first), np.int32)
     sample_downsets(rng, lattice, weights, sums, blocks)
     draws = np.empty((size, n), np.int32)
     complete_blocks(rng, models, 0, first, last, blocks, center, draws)
-    assert total_variation(draws, law) < total_variation_bound(size, 120)
-    shifted = {order[1:] + order[:1]: mass for order, mass in law.items()}
+    assert total_variation(draws, distribution) < total_variation_bound(size, 120)
+    shifted = {order[1:] + order[:1]: mass for order, mass in distribution.items()}
     assert total_variation(draws, shifted) > total_variation_bound(size, 120)
 
     at_rank, before = np.zeros((n, n)), np.zeros((n, n))
@@ -169,8 +169,8 @@ def test_free_items_at_the_ends(first, last):
         extend_marginals(at_rank, before, first, end, places[end - first])
     for start in range(first, 0, -1):
         extend_marginals(at_rank, before, start, n, places[n - start, n - start :: -1].copy())
-    np.testing.assert_allclose(at_rank, oracle.rank_marginals(law, n)[center], atol=1e-13)
-    np.testing.assert_allclose(before, oracle.pairwise(law, n)[np.ix_(center, center)], atol=1e-13)
+    np.testing.assert_allclose(at_rank, oracle.rank_marginals(distribution, n)[center], atol=1e-13)
+    np.testing.assert_allclose(before, oracle.pairwise(distribution, n)[np.ix_(center, center)], atol=1e-13)
 
 
 def test_extending_from_nothing_is_repeated_insertion():
@@ -185,7 +185,7 @@ def test_extending_from_nothing_is_repeated_insertion():
     np.testing.assert_allclose(before, pairs, atol=1e-12)
 
 
-def test_neighbours_of_the_order():
+def test_neighbors_of_the_order():
     """Of all that must be below an item, those with nobody in between."""
     for n, relation in CASES[::5]:
         below = np.zeros((n, n), np.bool_)

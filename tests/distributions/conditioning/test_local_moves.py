@@ -1,4 +1,4 @@
-"""Local moves: their law on every poset of four items by enumeration, and the chain they make with AMP."""
+"""Local moves: what they draw on every poset of four items, by enumeration, and their chain with AMP."""
 
 from itertools import pairwise, permutations
 
@@ -32,7 +32,7 @@ from tests.oracles.ranking_models import total_variation, total_variation_bound
 
 KEY = np.array([5, 6], np.uint64)
 CENTER = (2, 0, 3, 1)
-POSETS = oracle.labelled_posets(4)
+POSETS = oracle.labeled_posets(4)
 
 
 def some_probabilities(n, zeros):
@@ -44,7 +44,7 @@ def some_probabilities(n, zeros):
 
 
 MATRIX = some_probabilities(4, [(2, 1), (3, 0), (3, 2)])
-LAWS = {
+MODELS = {
     "0.3": (geometric_models(-np.log([0.3]), 4), oracle.geometric(0.3)),
     "0.9": (geometric_models(-np.log([0.9]), 4), oracle.geometric(0.9)),
     "1": (geometric_models(np.zeros(1), 4), oracle.geometric(1.0)),
@@ -72,7 +72,7 @@ def state_of(order, center):
     return state
 
 
-def law_of_move(item, order, center, limits, tables):
+def distribution_of_move(item, order, center, limits, tables):
     """The orderings that reinserting an item leads to, with probabilities, from the kernels."""
     state = state_of(order, center)
     x = center.index(item)
@@ -103,10 +103,10 @@ def difference(one, other):
     return max(abs(one.get(order, 0.0) - other.get(order, 0.0)) for order in {*one, *other})
 
 
-@pytest.mark.parametrize("kind", LAWS)
-def test_every_move_has_the_conditional_law(kind):
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_move_has_the_conditional_distribution(kind):
     """For every poset, ordering and item: P(new place | all others). Then πP = π for a whole step."""
-    models, weight = LAWS[kind]
+    models, weight = MODELS[kind]
     tables = local_models(models)
     preferences = agents_of(POSETS, 4)
     ranks = np.argsort(CENTER)
@@ -141,9 +141,9 @@ def test_every_move_has_the_conditional_law(kind):
             sweep = np.zeros((len(states), len(states)))
             wrong = np.zeros_like(sweep)
             for order in states:
-                law = law_of_move(item, order, CENTER, limits, tables)
-                assert difference(law, reinsertion_by_enumeration(item, order, posterior)) < 1e-13
-                for new, chance in law.items():
+                distribution = distribution_of_move(item, order, CENTER, limits, tables)
+                assert difference(distribution, reinsertion_by_enumeration(item, order, posterior)) < 1e-13
+                for new, chance in distribution.items():
                     if chance > 0.0:
                         sweep[number[order], number[new]] = chance
                         # A twin that weighs a place by its square.
@@ -158,10 +158,10 @@ def test_every_move_has_the_conditional_law(kind):
     assert twins["AMP unweighted"] > 0.01
 
 
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", MODELS)
 def test_draws_follow_the_posterior(kind):
     """AMP and sweeps in turn; states two steps apart are nearly independent."""
-    models, weight = LAWS[kind]
+    models, weight = MODELS[kind]
     size = 3000
     preferences = agents_of(POSETS, 4)
     some = range(0, len(POSETS), 1 if kind in ("0.9", "any") else 4)
@@ -172,10 +172,10 @@ def test_draws_follow_the_posterior(kind):
     rejected = 0
     for job, agent in enumerate(possible):
         relation = POSETS[agent]
-        law = oracle.posterior(relation, CENTER, weight)[1]
-        bound = total_variation_bound(size / 2, len(law))
-        assert total_variation(orders[job], law) < bound
-        rejected += total_variation(orders[job], oracle.amp_law(relation, CENTER, weight)) > bound
+        distribution = oracle.posterior(relation, CENTER, weight)[1]
+        bound = total_variation_bound(size / 2, len(distribution))
+        assert total_variation(orders[job], distribution) < bound
+        rejected += total_variation(orders[job], oracle.amp_distribution(relation, CENTER, weight)) > bound
         places = [oracle.insertion_places(order, CENTER) for order in orders[job, :5].tolist()]
         np.testing.assert_array_equal(distances[job, :5], [6 - sum(place) for place in places])
         assert rates[job] == 1.0 if oracle.is_partitioned(relation, 4) else 0.0 < rates[job] <= 1.0
@@ -192,11 +192,11 @@ def test_moves_within_stretches_keep_the_posterior(reach):
     preferences = agents_of([relation], n)
     ranks = np.argsort(center)
     limits = limits_by_step(preferences.arrays(), 0, ranks)
-    law = oracle.posterior(relation, center, oracle.geometric(0.6))[1]
+    distribution = oracle.posterior(relation, center, oracle.geometric(0.6))[1]
     rng = np.random.default_rng(reach)
     size = 8000
     for fixed in (False, True):
-        state = state_of(next(iter(law)), center)
+        state = state_of(next(iter(distribution)), center)
         scratch = new_scratch(n)
         draws = np.empty((size, n), np.int32)
         for row in draws:
@@ -205,8 +205,8 @@ def test_moves_within_stretches_keep_the_posterior(reach):
                 uniforms[n] *= not fixed
                 local_sweep(state, tables, 0, limits, uniforms, scratch)
             row[:] = np.array(center)[state.order]
-        bound = total_variation_bound(size / 2, len(law))
-        assert (total_variation(draws, law) < bound) != fixed
+        bound = total_variation_bound(size / 2, len(distribution))
+        assert (total_variation(draws, distribution) < bound) != fixed
 
 
 def test_reach_follows_the_dispersion():

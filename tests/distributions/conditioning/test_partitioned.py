@@ -15,7 +15,7 @@ from tests.oracles import posets_all as oracle
 from tests.reference.posets import orders_from_places
 
 ITEMS = tuple(range(4))
-POSETS = oracle.labelled_posets(4)
+POSETS = oracle.labeled_posets(4)
 
 
 def agents_of(relations, n=4):
@@ -139,7 +139,7 @@ def test_decay_of_full_rankings(n, share):
     assert found == pytest.approx(dispersion_from_mean(mean, n), rel=1e-12)
 
 
-def test_decay_with_blocks_maximises_the_likelihood():
+def test_decay_with_blocks_maximizes_the_likelihood():
     rng = np.random.default_rng(4)
     for _ in range(20):
         n = int(rng.integers(3, 12))

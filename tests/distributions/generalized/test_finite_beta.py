@@ -191,7 +191,7 @@ def test_rows_of_joining(n_items, stage, total, count, strength):
 
 @pytest.mark.parametrize("strength", [1.0, 0.1])
 @pytest.mark.parametrize(("n_items", "stage", "total", "count"), ROW_CASES)
-def test_rows_of_joining_are_laws(n_items, stage, total, count, strength):
+def test_rows_of_joining_are_distributions(n_items, stage, total, count, strength):
     """Lemma 5."""
     _, bins, joining, _, _ = rows_of(n_items, stage, total, count, exact=True, strength=strength)
     m = n_items - 1 - stage
@@ -278,9 +278,9 @@ def test_rows_of_the_published_samplers():
         assert joining[s] / (m + 1) == pytest.approx(beta(a + s, c + 2) / beta(a, c + 1))
         member = own_beta(made, stage, total, count, s)
         assert member / (m + 1) == pytest.approx(beta(a, c + 1) / beta(a - s, c))
-    fill_given(theta, m, joining)
-    law = np.exp(-theta * np.arange(m + 1))
-    np.testing.assert_allclose(joining[: m + 1] / (m + 1), law / law.sum(), rtol=1e-12)
+    fill_given(theta, m, skip_bins(n_items, True), joining)
+    weights = np.exp(-theta * np.arange(m + 1))
+    np.testing.assert_allclose(joining[: m + 1] / (m + 1), weights / weights.sum(), rtol=1e-12)
 
 
 # Decays.
@@ -303,7 +303,7 @@ def test_mode(m):
             assert theta_mode(a, c, m) == pytest.approx(truth, rel=1e-8, abs=1e-12)
 
 
-LAWS = {  # a, c, m
+DECAYS = {  # a, c, m
     "nothing seen": (1.0, 1.0, 9),
     "weak prior": (0.02, 0.1, 9),
     "strong prior": (300.0, 40.0, 4),
@@ -319,30 +319,30 @@ LAWS = {  # a, c, m
 }
 
 
-def kolmogorov(draws, law):
+def kolmogorov(draws, parameters):
     draws = np.sort(draws)
-    exact = distribution(*law)(draws)
+    exact = distribution(*parameters)(draws)
     n = len(draws)
     return max(np.abs(exact - np.arange(n) / n).max(), np.abs(exact - np.arange(1, n + 1) / n).max())
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DECAYS)
 def test_draws_of_decays(name):
-    a, c, m = LAWS[name]
+    a, c, m = DECAYS[name]
     opened = stream()
     draws = np.array([draw_theta(opened, a, c, m) for _ in range(20_000)])
     assert np.all(draws > 0)
     bound = kolmogorov_bound(len(draws))
-    assert kolmogorov(draws, LAWS[name]) < bound
-    assert kolmogorov(1.1 * draws, LAWS[name]) > bound
+    assert kolmogorov(draws, DECAYS[name]) < bound
+    assert kolmogorov(1.1 * draws, DECAYS[name]) > bound
 
 
 def test_beta_decays():
     opened = stream(1)
     for a, b in ((0.2, 2.0), (1.0, 3.0), (40.0, 12.0), (900.0, 0.4)):
         draws = np.array([beta_theta(opened, a, b) for _ in range(20_000)])
-        law = stats.beta(b, a)  # of 1 - exp(-θ)
-        distance = stats.kstest(-np.expm1(-draws), law.cdf).statistic
+        beta = stats.beta(b, a)  # of 1 - exp(-θ)
+        distance = stats.kstest(-np.expm1(-draws), beta.cdf).statistic
         assert distance < kolmogorov_bound(len(draws))
         assert stats.kstest(-np.expm1(-draws), stats.beta(b + 0.1, 0.9 * a).cdf).statistic > kolmogorov_bound(
             len(draws)
@@ -350,16 +350,16 @@ def test_beta_decays():
 
 
 @pytest.mark.parametrize("name", ["nothing seen", "some", "many", "above uniform", "weak prior"])
-def test_slices_leave_the_law_of_a_decay_invariant(name):
-    a, c, m = LAWS[name]
+def test_slices_leave_the_distribution_of_a_decay_invariant(name):
+    a, c, m = DECAYS[name]
     opened = stream(2)
     starts = np.array([draw_theta(opened, a, c, m) for _ in range(20_000)])
     moved = np.array([slice_theta(opened, theta, a, c, m) for theta in starts])
     bound = kolmogorov_bound(len(moved))
-    assert kolmogorov(moved, LAWS[name]) < bound
+    assert kolmogorov(moved, DECAYS[name]) < bound
     assert abs(stats.spearmanr(starts, moved).statistic) < 0.3
     # From one place that is far off, a slice finds the way: rounds forget where they began.
     far = np.array([slice_theta(opened, 3.0, a, c, m) for _ in range(5_000)])
     for _ in range(20):
         far = np.array([slice_theta(opened, theta, a, c, m) for theta in far])
-    assert kolmogorov(far, LAWS[name]) < kolmogorov_bound(len(far))
+    assert kolmogorov(far, DECAYS[name]) < kolmogorov_bound(len(far))

@@ -38,9 +38,9 @@ def model_of(theta, center=CENTER):
 def test_probabilities_of_lists_of_every_length(theta):
     model = model_of(theta)
     for length in (1, 2, 3, 4):
-        law = oracle.list_law(CENTER, theta, length)
-        found = np.exp(model.log_prob(list(law)))
-        assert np.allclose(found, list(law.values()), rtol=1e-12, atol=0)
+        distribution = oracle.list_distribution(CENTER, theta, length)
+        found = np.exp(model.log_prob(list(distribution)))
+        assert np.allclose(found, list(distribution.values()), rtol=1e-12, atol=0)
         assert found.sum() == pytest.approx(1.0, rel=1e-12)
 
 
@@ -54,7 +54,7 @@ def test_lists_of_mixed_lengths_in_one_table():
 
 def test_the_twins_are_rejected():
     theta = THETAS[1]
-    full = oracle.list_law(CENTER, theta, 4)
+    full = oracle.list_distribution(CENTER, theta, 4)
     found = np.exp(model_of(theta).log_prob(list(full)))
     other = oracle.by_inversion_codes(CENTER, theta)
     assert sum(other.values()) == pytest.approx(1.0)
@@ -64,27 +64,29 @@ def test_the_twins_are_rejected():
 
 @pytest.mark.parametrize("theta", THETAS)
 def test_summaries(theta):
-    model, law = model_of(theta), oracle.list_law(CENTER, theta, 4)
-    assert model.entropy() == pytest.approx(summaries.entropy(law), rel=1e-9, abs=1e-300)
-    exact = summaries.expected_distance(law, CENTER)
+    model, distribution = model_of(theta), oracle.list_distribution(CENTER, theta, 4)
+    assert model.entropy() == pytest.approx(summaries.entropy(distribution), rel=1e-9, abs=1e-300)
+    exact = summaries.expected_distance(distribution, CENTER)
     assert model.expected_distance() == pytest.approx(exact, rel=1e-12, abs=1e-300)
-    skips = [sum(s * p for s, p in enumerate(oracle.skip_law(t, 3 - j))) for j, t in enumerate(theta)]
+    skips = [
+        sum(s * p for s, p in enumerate(oracle.skip_distribution(t, 3 - j))) for j, t in enumerate(theta)
+    ]
     assert np.allclose(model.expected_skips(), skips, rtol=1e-12, atol=0)
     # Relative to each entry: a probability of e-50 has its digits too.
-    assert np.allclose(model.pairwise(), summaries.pairwise(law, range(4)), rtol=1e-12, atol=0)
-    marginals = summaries.rank_marginals(law, range(4))
+    assert np.allclose(model.pairwise(), summaries.pairwise(distribution, range(4)), rtol=1e-12, atol=0)
+    marginals = summaries.rank_marginals(distribution, range(4))
     assert np.allclose(model.rank_marginals(), marginals, rtol=1e-12, atol=1e-300)
-    assert law[model.mode] == max(law.values())
+    assert distribution[model.mode] == max(distribution.values())
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 6])
 def test_marginals_of_other_sizes(n):
     rng = np.random.default_rng(n)
     center, theta = tuple(rng.permutation(n).tolist()), rng.exponential(size=n - 1)
-    model, law = model_of(theta, center), oracle.list_law(center, theta, n)
-    assert np.allclose(model.pairwise(), summaries.pairwise(law, range(n)), atol=1e-14)
-    assert np.allclose(model.rank_marginals(), summaries.rank_marginals(law, range(n)), atol=1e-14)
-    assert model.entropy() == pytest.approx(summaries.entropy(law), rel=1e-12, abs=1e-300)
+    model, distribution = model_of(theta, center), oracle.list_distribution(center, theta, n)
+    assert np.allclose(model.pairwise(), summaries.pairwise(distribution, range(n)), atol=1e-14)
+    assert np.allclose(model.rank_marginals(), summaries.rank_marginals(distribution, range(n)), atol=1e-14)
+    assert model.entropy() == pytest.approx(summaries.entropy(distribution), rel=1e-12, abs=1e-300)
 
 
 def test_marginals_of_many_items_are_consistent():
@@ -117,9 +119,9 @@ def test_one_decay_is_mallows(theta):
 def test_pairs_with_an_unknown_rest():
     theta = THETAS[1]
     table = Rankings.from_orders([(1, 2), (3,), (0, 1)], n_items=4, unlisted=["unknown", "unknown", "below"])
-    law = oracle.list_law(CENTER, theta, 4)
+    distribution = oracle.list_distribution(CENTER, theta, 4)
     exact = [
-        summaries.pairwise(law, range(4))[1, 2],
+        summaries.pairwise(distribution, range(4))[1, 2],
         1.0,
         oracle.list_probability((0, 1), CENTER, theta),
     ]
@@ -131,15 +133,15 @@ def test_pairs_with_an_unknown_rest():
 
 @pytest.mark.parametrize("theta", THETAS)
 @pytest.mark.parametrize("length", [1, 2, 4])
-def test_draws_follow_the_law(theta, length):
-    size, law = 20_000, oracle.list_law(CENTER, theta, length)
+def test_draws_follow_the_distribution(theta, length):
+    size, distribution = 20_000, oracle.list_distribution(CENTER, theta, length)
     draws = model_of(theta).sample(size, random_state=3, lengths=length)
     assert draws.orders.shape == (size, length)
-    bound = ranking_models.total_variation_bound(size, len(law))
-    assert ranking_models.total_variation(draws.orders, law) < bound
+    bound = ranking_models.total_variation_bound(size, len(distribution))
+    assert ranking_models.total_variation(draws.orders, distribution) < bound
 
 
-def test_the_bound_rejects_the_law_of_the_other_codes():
+def test_the_bound_rejects_the_distribution_of_the_other_codes():
     size, theta = 20_000, THETAS[1]
     draws = model_of(theta).sample(size, random_state=3)
     twin = oracle.by_inversion_codes(CENTER, theta)
@@ -190,18 +192,18 @@ def test_draws_do_not_depend_on_threads_size_or_length():
 @pytest.mark.parametrize("theta", [(1.2, 0.4, 0.9), (0.5, np.inf, 0.2)])
 @pytest.mark.parametrize("given", [(2,), (0, 2), (2, 0, 1), (2, 0, 3, 1)])
 def test_going_on_with_a_list(theta, given):
-    model, law = model_of(theta), oracle.list_law(CENTER, theta, 4)
+    model, distribution = model_of(theta), oracle.list_distribution(CENTER, theta, 4)
     if oracle.list_probability(given, CENTER, theta) == 0.0:
         with pytest.raises(DataError, match="probability 0"):
             model.condition(Rankings.from_orders([given], n_items=4))
         return
     conditioned = model.condition(Rankings.from_orders([given], n_items=4))
-    agree = {r: p for r, p in law.items() if r[: len(given)] == given}
+    agree = {r: p for r, p in distribution.items() if r[: len(given)] == given}
     total = sum(agree.values())
     exact = {r: p / total for r, p in agree.items()}
     assert conditioned.log_normalizer() == pytest.approx(np.log(total), rel=1e-12, abs=1e-15)
-    found = np.exp(conditioned.log_prob(list(law)))
-    assert np.allclose(found, [exact.get(r, 0.0) for r in law], atol=1e-14)
+    found = np.exp(conditioned.log_prob(list(distribution)))
+    assert np.allclose(found, [exact.get(r, 0.0) for r in distribution], atol=1e-14)
     assert np.allclose(conditioned.pairwise(), summaries.pairwise(exact, range(4)), atol=1e-14)
     assert np.allclose(conditioned.rank_marginals(), summaries.rank_marginals(exact, range(4)), atol=1e-14)
     draws = conditioned.sample(5000, random_state=1)
@@ -235,7 +237,7 @@ def test_conditioning_on_anything_needs_equal_decays():
         model_of((1.0, 0.5, 0.2)).insertion_log_probabilities()
 
 
-# Behaviour.
+# Behavior.
 
 
 def test_short_theta_says_how_it_goes_on():
@@ -299,11 +301,11 @@ def test_bad_parameters(theta, beyond, message):
 @pytest.mark.parametrize(
     ("lengths", "message"),
     [
-        (0, "cannot list 0 items"),
-        (5, "cannot list 5 items; lengths are from 1 to 4"),
+        (0, "lengths=0 must be from 1 to 4"),
+        (5, "lengths=5 must be from 1 to 4"),
         ([1, 2], r"one for each of the 3 rows"),
         (1.5, "whole numbers from 1 to 4"),
-        ([1, 9, 2], "row 1 cannot list 9"),
+        ([1, 9, 2], "row 2 cannot list 9"),
     ],
 )
 def test_bad_lengths(lengths, message):

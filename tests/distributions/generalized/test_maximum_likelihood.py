@@ -1,4 +1,4 @@
-"""Maximum likelihood of one generalized Mallows model against all centers with SciPy's optimiser."""
+"""Maximum likelihood of one generalized Mallows model against all centers with SciPy's optimizer."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def test_decay_of_a_stage(m, mean):
     value, theta = oracle.best_stage(skips, lists, m)
     assert stage_maximum(skips, lists, m) == pytest.approx(value, rel=1e-10)
     assert best_theta(skips, lists, m) == pytest.approx(theta, rel=1e-5)
-    law = oracle.skip_law(best_theta(skips, lists, m), m)
-    assert sum(s * p for s, p in enumerate(law)) == pytest.approx(mean * m, rel=1e-9)
+    distribution = oracle.skip_distribution(best_theta(skips, lists, m), m)
+    assert sum(s * p for s, p in enumerate(distribution)) == pytest.approx(mean * m, rel=1e-9)
 
 
 def test_decays_at_the_ends():

@@ -37,8 +37,8 @@ def settings(prior):
     }
 
 
-def exact_law(prior, **options):
-    return oracle.normalised(
+def exact_distribution(prior, **options):
+    return oracle.normalized(
         oracle.center_log_weights(DATA, N, 1.5, RATES, PRIOR if prior else (), **options)
     )
 
@@ -51,11 +51,14 @@ def by_chains(monkeypatch):
 @pytest.mark.parametrize("prior", [False, True])
 def test_exact_ranks_and_evidence(prior):
     found = GeneralizedMallows.posterior(LISTS, **settings(prior))
-    law = exact_law(prior)
+    distribution = exact_distribution(prior)
     assert found.exact
-    assert np.allclose(found.rank_probabilities, oracle.rank_law(law, N), atol=1e-7)
+    assert np.allclose(found.rank_probabilities, oracle.rank_distribution(distribution, N), atol=1e-7)
     before = np.array(
-        [[sum(p for c, p in law.items() if c.index(a) < c.index(b)) for b in range(N)] for a in range(N)]
+        [
+            [sum(p for c, p in distribution.items() if c.index(a) < c.index(b)) for b in range(N)]
+            for a in range(N)
+        ]
     )
     assert np.allclose(found.before_probabilities, before, atol=1e-7)
     weights = oracle.center_log_weights(DATA, N, 1.5, RATES, PRIOR if prior else ())
@@ -63,7 +66,7 @@ def test_exact_ranks_and_evidence(prior):
     evidence = oracle.log_total(weights) - oracle.log_total(nothing)
     assert found.log_evidence == pytest.approx(evidence, abs=1e-6)
     bound = total_variation_bound(len(found), math.factorial(N))
-    assert total_variation(found.centers, law) < bound
+    assert total_variation(found.centers, distribution) < bound
 
 
 @pytest.mark.parametrize(
@@ -72,7 +75,7 @@ def test_exact_ranks_and_evidence(prior):
 )
 def test_the_twins_are_rejected(prior, mistake):
     found = GeneralizedMallows.posterior(LISTS, **settings(prior))
-    twin = oracle.rank_law(exact_law(prior, **mistake), N)
+    twin = oracle.rank_distribution(exact_distribution(prior, **mistake), N)
     assert np.abs(found.rank_probabilities - twin).max() > 1e-3
 
 
@@ -110,7 +113,7 @@ def effective(found):
 
 
 @pytest.mark.parametrize("prior", [False, True])
-def test_chains_have_the_exact_law(prior, by_chains):
+def test_chains_have_the_exact_distribution(prior, by_chains):
     found = GeneralizedMallows.posterior(LISTS, **settings(prior), n_draws=6000, n_thin=3)
     assert not found.exact
     assert found.r_hat < 1.01
@@ -118,11 +121,11 @@ def test_chains_have_the_exact_law(prior, by_chains):
     size = effective(found)
     bound = total_variation_bound(size, math.factorial(N))
     assert bound < 0.05
-    assert total_variation(found.centers, exact_law(prior)) < bound
+    assert total_variation(found.centers, exact_distribution(prior)) < bound
     if prior:
-        twin = exact_law(prior, averages=oracle.averages_over_all)
+        twin = exact_distribution(prior, averages=oracle.averages_over_all)
     else:
-        twin = exact_law(prior, beta=oracle.log_beta_infinite)
+        twin = exact_distribution(prior, beta=oracle.log_beta_infinite)
         for stage in (0, 2):
             exact = oracle.theta_mean(DATA, N, 1.5, RATES, stage)
             draws = found.theta[:, stage]
@@ -136,8 +139,10 @@ def test_chains_do_not_stick_where_decays_are_large(by_chains):
     found = GeneralizedMallows.posterior(
         table(data), prior_strength=0.5, prior_rate=0.05, n_draws=6000, n_thin=3, random_state=1
     )
-    law = oracle.normalised(oracle.center_log_weights(data, N, 0.5, (0.05,) * 3))
-    assert total_variation(found.centers, law) < total_variation_bound(effective(found), math.factorial(N))
+    distribution = oracle.normalized(oracle.center_log_weights(data, N, 0.5, (0.05,) * 3))
+    assert total_variation(found.centers, distribution) < total_variation_bound(
+        effective(found), math.factorial(N)
+    )
 
 
 def test_chains_with_items_that_no_list_names(by_chains):
@@ -145,8 +150,10 @@ def test_chains_with_items_that_no_list_names(by_chains):
     found = GeneralizedMallows.posterior(
         table(data, 5), prior_rate=0.3, n_draws=6000, n_thin=3, random_state=2
     )
-    law = oracle.normalised(oracle.center_log_weights(data, 5, 1.0, (0.3,) * 4))
-    assert total_variation(found.centers, law) < total_variation_bound(effective(found), math.factorial(5))
+    distribution = oracle.normalized(oracle.center_log_weights(data, 5, 1.0, (0.3,) * 4))
+    assert total_variation(found.centers, distribution) < total_variation_bound(
+        effective(found), math.factorial(5)
+    )
 
 
 def test_more_items():
@@ -168,7 +175,7 @@ def test_chains_that_disagree_are_reported(by_chains):
         GeneralizedMallows.posterior(LISTS, n_draws=2, n_burn_in=0, random_state=1)
 
 
-# Behaviour.
+# Behavior.
 
 
 def test_draws_are_models_and_summaries_are_theirs():

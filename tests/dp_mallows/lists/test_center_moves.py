@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
 from permix.distributions.generalized.finite_beta_jit import stage_tables
-from permix.dp_mallows.lists.center_moves_jit import (
-    attract,
-    draw_window,
-    find_mentions,
-    improve,
-    reinsert,
-    shuffle_unmentioned,
-    stage_by_stage,
-    stagewise,
-)
-from permix.dp_mallows.lists.clusters_jit import move_center, update_centers
+from permix.dp_mallows.lists import center_moves_jit
+from permix.dp_mallows.lists.center_moves_jit import draw_window, improve, stagewise
+from permix.dp_mallows.lists.clusters_jit import log_prior_chances, move_center, update_centers
+from permix.dp_mallows.lists.many_items_jit import ByList, find_mentions, shuffle_unmentioned
+from permix.dp_mallows.lists.pair_counts_jit import ByPair, add_pairs, with_room
 from permix.dp_mallows.lists.predictive_rows_jit import row_scratch, skip_bins
 from permix.dp_mallows.lists.published_jit import PublishedRows
-from permix.dp_mallows.lists.top_lists_jit import Members, sum_skips
+from permix.dp_mallows.lists.top_lists_jit import Members
 from permix.dp_mallows.state import empty_slots, new_cluster
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream
@@ -47,13 +41,28 @@ ORDERS = list(permutations(range(N_ITEMS)))
 INDEX = {order: k for k, order in enumerate(ORDERS)}
 
 
+@kernel
+def attract(mentions, theta):
+    center_moves_jit.attract(mentions, theta)
+
+
+@kernel
+def reinsert(stream, mentions, theta, order, places):
+    center_moves_jit.reinsert(stream, mentions, theta, order, places)
+
+
+@kernel
+def stage_by_stage(stream, mentions, theta, n_window, how, out):
+    return center_moves_jit.stage_by_stage(stream, mentions, theta, n_window, how, out)
+
+
 class Cluster:
     """A cluster as the kernels see it, between two others.
 
-    ``shift`` gives items other numbers; with ``walk`` nothing is tabulated.
+    ``shift`` gives items other numbers. Pairs are counted, or read from the lists and tabulated, or walked.
     """
 
-    def __init__(self, case, strength=1.0, rates=(1.0, 1.0, 1.0, 1.0), shift=0, walk=False):
+    def __init__(self, case, strength=1.0, rates=(1.0, 1.0, 1.0, 1.0), shift=0, way="counted"):
         self.weights = {
             tuple((item + shift) % N_ITEMS for item in row): weight for row, weight in CASES[case].items()
         }
@@ -64,9 +73,17 @@ class Cluster:
             np.array([number[row] for row in (OTHERS[0], *self.weights, OTHERS[1])], dtype=np.int32),
             np.array([5.0, *self.weights.values(), 7.0]),
         )
-        self.first, self.last = 1, 1 + len(self.weights)
-        self.mentions = find_mentions(self.lists, self.members, self.first, self.last, N_ITEMS)
-        if walk:
+        span = np.array([1, 1 + len(self.weights)])
+        if way == "counted":
+            pairs = np.zeros((1, 4, N_ITEMS, N_ITEMS))
+            for d, times in list(zip(*self.members, strict=True))[1:-1]:
+                add_pairs(self.lists, d, times, pairs[0])
+            self.source = ByPair(pairs, np.full(1, -1, dtype=np.int32))
+            self.mentions = with_room(pairs[0])
+        else:
+            self.source = ByList(self.lists, span, self.members)
+            self.mentions = find_mentions(self.lists, self.members, *span, N_ITEMS)
+        if way == "walked":
             self.mentions = self.mentions._replace(table=np.empty((0, 0)))
         attract(self.mentions, THETA)
         self.tables = stage_tables(N_ITEMS, 4, self.rates, strength, 20)
@@ -87,11 +104,11 @@ class Cluster:
                 counts[j] += weight
         return totals, counts
 
-    def law_given_decays(self):
+    def distribution_given_decays(self):
         energies = np.array([THETA @ self.statistics(order)[0] for order in ORDERS])
         return np.exp(-energies - logsumexp(-energies))
 
-    def law(self):
+    def distribution(self):
         """Decays integrated out."""
         scores = []
         for order in ORDERS:
@@ -126,7 +143,8 @@ def after(move, starts):
 
 # One item at a time.
 
-WAYS = pytest.mark.parametrize("walk", [False, True], ids=["tabulated", "walked"])
+WAYS = pytest.mark.parametrize("way", ["counted", "tabulated", "walked"])
+SOURCES = pytest.mark.parametrize("way", ["counted", "tabulated"])
 
 
 def conditional(pi, rest, item):
@@ -138,12 +156,13 @@ def conditional(pi, rest, item):
 @WAYS
 @pytest.mark.parametrize("shift", range(N_ITEMS))
 @pytest.mark.parametrize("case", CASES)
-def test_reinsertion_has_the_exact_conditional_law(case, shift, walk):
+def test_reinsertion_has_the_exact_conditional_distribution(case, shift, way):
     """The energies that are left are those of the item moved last; every item has its turn to be that."""
-    made = Cluster(case, shift=shift, walk=walk)
-    pi = made.law_given_decays()
-    assert made.mentions.mentioned.tolist() == made.mentioned
-    item = made.mentioned[-1]
+    made = Cluster(case, shift=shift, way=way)
+    pi = made.distribution_given_decays()
+    if way != "counted":
+        assert made.mentions.mentioned.tolist() == made.mentioned
+    item = N_ITEMS - 1 if way == "counted" else made.mentioned[-1]
     seen = set()
     for start in ORDERS:
         order, places = center(start)
@@ -153,24 +172,33 @@ def test_reinsertion_has_the_exact_conditional_law(case, shift, walk):
         rest = tuple(other for other in order.tolist() if other != item)
         seen.add(rest)
         np.testing.assert_allclose(weights / weights.sum(), conditional(pi, rest, item), rtol=1e-11)
-        assert np.all(made.mentions.balance == 0.0)
+        assert way == "counted" or np.all(made.mentions.balance == 0.0)
     assert len(seen) > 3
 
 
 @WAYS
 @pytest.mark.parametrize("case", CASES)
-def test_reinsertion_goes_where_its_probabilities_say(case, walk):
-    made = Cluster(case, walk=walk)
-    pi = made.law_given_decays()
+def test_reinsertion_goes_where_its_probabilities_say(case, way):
+    made = Cluster(case, way=way)
+    pi = made.distribution_given_decays()
     start = INDEX[(1, 4, 0, 3, 2)]
     expected = np.zeros(len(ORDERS))
     expected[start] = 1.0
-    for item in made.mentioned:
+    for item in range(N_ITEMS) if way == "counted" else made.mentioned:
         moved = np.zeros(len(ORDERS))
         for number in np.flatnonzero(expected):
             rest = tuple(other for other in ORDERS[number] if other != item)
             for p, chance in enumerate(conditional(pi, rest, item)):
                 moved[INDEX[(*rest[:p], item, *rest[p:])]] += expected[number] * chance
+        expected = moved
+    if way != "counted":  # items that nobody mentions are shuffled
+        moved = np.zeros(len(ORDERS))
+        others = [item for item in range(N_ITEMS) if item not in made.mentioned]
+        for number in np.flatnonzero(expected):
+            for names in permutations(others):
+                name = dict(zip(others, names, strict=True))
+                order = tuple(name.get(item, item) for item in ORDERS[number])
+                moved[INDEX[order]] += expected[number] / math.factorial(len(others))
         expected = moved
     frequencies = after(lambda o, p: reinsert(made.stream, *made.data, o, p), [start] * 5000)
     assert total_variation(frequencies, expected) < total_variation_bound(expected, 5000)
@@ -194,9 +222,9 @@ def moved_stagewise(made, order, places, exact):
 
 @WAYS
 @pytest.mark.parametrize("case", CASES)
-def test_stagewise_law_and_its_correction(case, walk):
-    made = Cluster(case, walk=walk)
-    pi = made.law_given_decays()
+def test_stagewise_distribution_and_its_correction(case, way):
+    made = Cluster(case, way=way)
+    pi = made.distribution_given_decays()
     normalizers = np.array([log_normalizers(made, order) for order in ORDERS])
     energies = np.array([THETA @ made.statistics(order)[0] for order in ORDERS])
     q = np.exp(-energies - normalizers)
@@ -205,7 +233,7 @@ def test_stagewise_law_and_its_correction(case, walk):
     matrix = q * acceptance
     matrix[np.diag_indices(len(ORDERS))] += 1.0 - matrix.sum(axis=1)
     np.testing.assert_allclose(pi @ matrix, pi, atol=1e-12)
-    # The compiled move has this law and takes as many proposals.
+    # The compiled move has this distribution and takes as many proposals.
     n_draws = 6000
     for exact, row in ((True, matrix[17]), (False, q)):
         taken = []
@@ -222,9 +250,9 @@ def test_stagewise_law_and_its_correction(case, walk):
 @WAYS
 @pytest.mark.parametrize(("low", "high"), [(0, 2), (1, 4), (2, 5), (3, 5)])
 @pytest.mark.parametrize("case", CASES)
-def test_stagewise_within_a_window(case, low, high, walk):
-    made = Cluster(case, walk=walk)
-    pi = made.law_given_decays()
+def test_stagewise_within_a_window(case, low, high, way):
+    made = Cluster(case, way=way)
+    pi = made.distribution_given_decays()
     start = (2, 0, 4, 1, 3)
     options = [(*start[:low], *inner, *start[high:]) for inner in permutations(start[low:high])]
     numbers = np.array([INDEX[option] for option in options])
@@ -247,9 +275,9 @@ def test_stagewise_within_a_window(case, low, high, walk):
 
 
 def test_lemma_2_is_not_exact():
-    """The uncorrected move from the exact law leads away from it; the corrected one does not."""
+    """The uncorrected move from the exact distribution leads away from it; the corrected one does not."""
     made = Cluster("in all")
-    pi = made.law_given_decays()
+    pi = made.distribution_given_decays()
     n_draws = 20_000
     starts = np.random.default_rng(0).choice(len(ORDERS), n_draws, p=pi)
     bound = total_variation_bound(pi, n_draws)
@@ -261,7 +289,7 @@ def test_lemma_2_is_not_exact():
         assert (total_variation(after(move, starts), pi) < bound) == exact
 
 
-def test_windows_do_not_favour_places():
+def test_windows_do_not_favor_places():
     stream = new_stream()
     open_stream(stream, 1, 2, 3, 4)
     for n in (2, 3, 7):
@@ -278,7 +306,7 @@ def test_windows_do_not_favour_places():
 
 
 def test_shuffling():
-    made = Cluster("unmentioned")
+    made = Cluster("unmentioned", way="tabulated")
     start = (0, 3, 2, 1, 4)  # 0, 2 and 4 are not mentioned
     frequencies = after(
         lambda o, p: shuffle_unmentioned(made.stream, made.mentions, o, p),
@@ -288,19 +316,19 @@ def test_shuffling():
     for a, b, c in permutations((0, 2, 4)):
         expected[INDEX[(a, 3, b, 1, c)]] = 1 / 6
     assert total_variation(frequencies, expected) < total_variation_bound(expected, 6000)
-    full = Cluster("in all")
+    full = Cluster("in all", way="tabulated")
     order, places = center(start)
     shuffle_unmentioned(full.stream, full.mentions, order, places)
     assert tuple(order) == start
 
 
+@SOURCES
 @pytest.mark.parametrize("case", CASES)
-def test_greedy_center_takes_the_best_item_at_every_stage(case):
-    made = Cluster(case)
+def test_greedy_center_takes_the_best_item_at_every_stage(case, way):
+    made = Cluster(case, way=way)
     order, places = center(range(N_ITEMS))
     room = np.empty((2, 4))
-    where = (made.lists, made.members, made.first, made.last, made.tables)
-    improve(*where, 1, made.stream, order, places, *room, THETA.copy())
+    improve(made.source, 0, made.tables, 1, made.stream, order, places, *room, THETA.copy())
     assert sorted(order.tolist()) == list(range(N_ITEMS))
     assert np.array_equal(places[order], np.arange(N_ITEMS))
     left = list(range(N_ITEMS))
@@ -327,17 +355,17 @@ ROWS = {"exact": row_scratch(), "beta-gibbs": PublishedRows(False), "slice-gibbs
 def moved_by(made, how, n_rounds, starts, seed=0):
     """Orderings and decays after an update from each start."""
     rows, bins = ROWS[how], skip_bins(N_ITEMS, exact=True)
-    opening = new_cluster(rows, made.tables, bins, N_ITEMS)
-    cluster = empty_slots(1, N_ITEMS, 4, bins)
+    chances = np.exp(log_prior_chances(made.tables, N_ITEMS))
+    opening = new_cluster(made.tables, chances, chances)
+    cluster = empty_slots(4, N_ITEMS, 4, bins)
     taken = np.zeros(1, dtype=np.int64)
     numbers, decays = [], []
     for turn, start in enumerate(starts):
         order, places = center(ORDERS[start])
         cluster.places[:, 0], cluster.theta[:] = places, 1.0
         totals, counts = cluster.totals[0], cluster.counts[0]
-        sum_skips(made.lists, made.members, made.first, made.last, places, totals, counts)
-        span = np.array([made.first, made.last])
-        data = (made.lists, span, made.members, made.tables, opening, cluster)
+        totals[:], counts[:] = made.statistics(ORDERS[start])
+        data = (made.source, made.lists, made.tables, opening, cluster)
         key = np.array([8 + seed, turn], dtype=np.uint64)
         update_centers(rows, *data, key, n_rounds, 0, 1, taken)
         order = np.argsort(cluster.places[:, 0])
@@ -353,10 +381,10 @@ PRIORS = {"mixed": (1.0, (1.0, 1.0, 1.0, 1.0)), "unmentioned": (0.4, (2.0, 1.0, 
 PRIORS |= {"fractions": (3.0, (0.3, 1.0, 2.0, 1.5)), "in all": (1.0, (1.0, 1.0, 1.0, 1.0))}
 
 
-@pytest.mark.parametrize("case", PRIORS)
-def test_update_leaves_the_law_of_centers_and_decays_invariant(case):
-    made = Cluster(case, *PRIORS[case])
-    pi = made.law()
+@pytest.mark.parametrize(("case", "way"), [*product(PRIORS, ["counted"]), ("mixed", "tabulated")])
+def test_update_leaves_the_distribution_of_centers_and_decays_invariant(case, way):
+    made = Cluster(case, *PRIORS[case], way=way)
+    pi = made.distribution()
     n_draws = 6000
     starts = np.random.default_rng(1).choice(len(ORDERS), n_draws, p=pi)
     numbers, decays = moved_by(made, "exact", 1, starts)
@@ -377,7 +405,7 @@ def test_update_leaves_the_law_of_centers_and_decays_invariant(case):
 
 
 def test_decays_are_left_as_draws_given_the_center():
-    """Wherever the update began: each falls evenly into the quantiles of its law."""
+    """Wherever the update began: each falls evenly into the quantiles of its distribution."""
     made = Cluster("in all")
     n_draws = 800
     numbers, decays = moved_by(made, "exact", 1, [INDEX[(3, 1, 4, 0, 2)]] * n_draws)
@@ -393,7 +421,7 @@ def test_decays_are_left_as_draws_given_the_center():
 @pytest.mark.parametrize(("case", "n_rounds"), [("mixed", 8), ("unmentioned", 4)])
 def test_update_forgets_where_it_began(case, n_rounds):
     made = Cluster(case)
-    pi = made.law()
+    pi = made.distribution()
     numbers, _ = moved_by(made, "exact", n_rounds, [INDEX[(4, 3, 2, 1, 0)]] * 4000)
     frequencies = np.bincount(numbers, minlength=len(ORDERS)) / 4000
     assert total_variation(frequencies, pi) < total_variation_bound(pi, 4000)
@@ -403,15 +431,15 @@ def test_update_shuffles_what_nobody_mentions():
     made = Cluster("one short list")
     numbers, _ = moved_by(made, "exact", 1, [INDEX[(4, 3, 2, 1, 0)]] * 4000)
     others = [tuple(item for item in ORDERS[number] if item != 3) for number in numbers]
-    law = np.full(24, 1 / 24)
+    distribution = np.full(24, 1 / 24)
     frequencies = np.array([others.count(order) for order in permutations((0, 1, 2, 4))]) / 4000
-    assert total_variation(frequencies, law) < total_variation_bound(law, 4000)
+    assert total_variation(frequencies, distribution) < total_variation_bound(distribution, 4000)
 
 
 @pytest.mark.parametrize("how", ["beta-gibbs", "slice-gibbs"])
-def test_published_updates_have_another_law(how):
+def test_published_updates_have_another_distribution(how):
     made = Cluster("in all")
-    pi = made.law()
+    pi = made.distribution()
     n_draws = 20_000
     starts = np.random.default_rng(2).choice(len(ORDERS), n_draws, p=pi)
     numbers, _ = moved_by(made, how, 10, starts)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from permix.distributions.generalized.finite_beta_jit import stage_tables
 from permix.distributions.generalized.generalized_mallows_jit import log_psi
+from permix.dp_mallows.lists.clusters_jit import log_prior_chances
 from permix.dp_mallows.lists.pairs_jit import pair_chances
-from permix.dp_mallows.lists.predictive_rows_jit import log_prior_chances
 from permix.dp_mallows.lists.scores_jit import (
     ListTables,
     list_scores,
@@ -64,26 +64,26 @@ def test_scores_are_those_of_the_definition(dtype, n, n_clusters, seed):
 
 
 @pytest.mark.parametrize(("strength", "rate"), [(1.0, 1.0), (0.3, 2.0), (40.0, 0.5)])
-def test_laws_under_the_prior(strength, rate):
+def test_distributions_under_the_prior(strength, rate):
     n = 7
     stages = stage_tables(n, n - 1, np.full(n - 1, rate), strength, 2)
-    laws = log_prior_chances(stages, n)
+    distributions = log_prior_chances(stages, n)
     for j in range(n - 1):
         truth = [naive.stage_probability(s, j, n, (), strength, rate) for s in range(n - j)]
-        np.testing.assert_allclose(np.exp(laws[j, : n - j]), truth, rtol=1e-8)
-        assert np.all(laws[j, n - j :] == -np.inf)
-        assert np.exp(laws[j]).sum() == pytest.approx(1.0, abs=1e-14)
+        np.testing.assert_allclose(np.exp(distributions[j, : n - j]), truth, rtol=1e-8)
+        assert np.all(distributions[j, n - j :] == -np.inf)
+        assert np.exp(distributions[j]).sum() == pytest.approx(1.0, abs=1e-14)
 
 
-def test_places_of_a_uniform_law_are_alike():
+def test_places_of_a_uniform_distribution_are_alike():
     """Without decay every order of the items left is as probable as any other."""
     tables = tables_of([np.arange(6)], np.zeros((1, 5)))
-    laws = np.empty((1, 3, 6, 6))
-    pair_chances(0, 1, np.array([0]), tables, np.array([0, 2, 6]), laws)
+    distributions = np.empty((1, 3, 6, 6))
+    pair_chances(0, 1, np.array([0]), tables, np.array([0, 2, 6]), distributions)
     for kind, left in ((0, 6), (1, 4)):
-        law = laws[0, kind, :left, :left]
-        np.testing.assert_allclose(law, 0.5 - 0.5 * np.eye(left), atol=1e-14)
-    assert not laws[0, 2].any()
+        distribution = distributions[0, kind, :left, :left]
+        np.testing.assert_allclose(distribution, 0.5 - 0.5 * np.eye(left), atol=1e-14)
+    assert not distributions[0, 2].any()
 
 
 def test_a_twin_that_forgets_what_was_taken_is_found_out():

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from permix.dp_mallows.lists.clusters_jit import log_likelihoods
+from permix.dp_mallows.lists.many_items_jit import ByList
+from permix.dp_mallows.lists.pair_counts_jit import ByPair, add_pairs
 from permix.dp_mallows.lists.split_merge_jit import (
     SEARCH_DECAY,
     blind_allocation,
@@ -43,6 +45,16 @@ def gathered(model, side, wanted=3):
     return Members(members.lists[:n].copy(), members.times[:n].copy())
 
 
+def source_of(model, members, way="counted"):
+    """Lists as a cluster, pairs counted or lists read."""
+    if way == "read":
+        return ByList(model.lists, np.array([0, len(members.lists)]), members)
+    pairs = np.zeros((1, model.n_stages, model.n_items, model.n_items))
+    for d, times in zip(*members, strict=True):
+        add_pairs(model.lists, d, times, pairs[0])
+    return ByPair(pairs, np.full(1, -1, dtype=np.int32))
+
+
 def test_gathering():
     side = np.array([1, 2, 0, 1, 1, 2, 0], dtype=np.int64)
     list_of = MODEL.lists.list_of
@@ -55,32 +67,41 @@ def test_gathering():
 
 def smart(model, side, first, second, draw, out, seed=0):
     members, anchors = gathered(model, side), np.array([first, second])
-    where = (model.lists, side, members, len(members.lists), anchors, model.tables, model.n_items)
+    where = (
+        source_of(model, members),
+        model.lists,
+        side,
+        members,
+        len(members.lists),
+        anchors,
+        model.tables,
+        model.n_items,
+    )
     return smart_allocation(stream(seed), *where, draw, out)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 2), (2, 0), (1, 5), (4, 3)])
-def test_smart_allocations_are_a_law(first, second):
+def test_smart_allocations_are_a_distribution(first, second):
     side = np.array([1, 1, 1, 1, 1, 1, 0], dtype=np.int64)
     free = [i for i in range(6) if i not in (first, second)]
-    law = {}
+    distribution = {}
     for choice in product((1, 2), repeat=4):
         out = np.zeros(7, dtype=np.int64)
         out[free], out[first], out[second] = choice, 1, 2
         given = out.copy()
-        # As a merge weighs it: who is on which side must not matter for the law.
-        law[choice] = math.exp(smart(MODEL, out, first, second, False, out))
+        # As a merge weighs it: who is on which side must not matter for the distribution.
+        distribution[choice] = math.exp(smart(MODEL, out, first, second, False, out))
         np.testing.assert_array_equal(out, given)
-    assert sum(law.values()) == pytest.approx(1.0, abs=1e-12)
-    counts = dict.fromkeys(law, 0)
+    assert sum(distribution.values()) == pytest.approx(1.0, abs=1e-12)
+    counts = dict.fromkeys(distribution, 0)
     for seed in range(4000):
         out = side.copy()
         value = smart(MODEL, side, first, second, True, out, seed)
         assert (out[first], out[second], out[6]) == (1, 2, 0)
         choice = tuple(out[free].tolist())
-        assert math.exp(value) == pytest.approx(law[choice], rel=1e-12)
+        assert math.exp(value) == pytest.approx(distribution[choice], rel=1e-12)
         counts[choice] += 1
-    exact = np.array(list(law.values()))
+    exact = np.array(list(distribution.values()))
     frequencies = np.array(list(counts.values())) / 4000
     assert total_variation(frequencies, exact) < total_variation_bound(exact, 4000)
 
@@ -100,29 +121,30 @@ def test_smart_allocations_of_many_lists():
     assert value < 0.0
 
 
-def test_blind_allocations_are_a_law():
+def test_blind_allocations_are_a_distribution():
     side = np.array([1, 1, 0, 1, 1, 0, 0], dtype=np.int64)
-    law = {}
+    distribution = {}
     for choice in product((1, 2), repeat=3):
         out = np.array([choice[0], 1, 0, *choice[1:], 0, 0], dtype=np.int64)
-        law[choice] = math.exp(blind_allocation(stream(), side, 1, False, out))
-    assert sum(law.values()) == pytest.approx(1.0, abs=1e-12)
-    counts = dict.fromkeys(law, 0)
+        distribution[choice] = math.exp(blind_allocation(stream(), side, 1, False, out))
+    assert sum(distribution.values()) == pytest.approx(1.0, abs=1e-12)
+    counts = dict.fromkeys(distribution, 0)
     for seed in range(4000):
         out = side.copy()
         value = blind_allocation(stream(seed), side, 1, True, out)
         choice = (int(out[0]), int(out[3]), int(out[4]))
         assert out[1] == 1
         assert not out[[2, 5, 6]].any()
-        assert math.exp(value) == pytest.approx(law[choice], rel=1e-12)
+        assert math.exp(value) == pytest.approx(distribution[choice], rel=1e-12)
         counts[choice] += 1
-    exact = np.array(list(law.values()))
+    exact = np.array(list(distribution.values()))
     frequencies = np.array(list(counts.values())) / 4000
     assert total_variation(frequencies, exact) < total_variation_bound(exact, 4000)
 
 
+@pytest.mark.parametrize("way", ["counted", "read"])
 @pytest.mark.parametrize("agents", [(2,), (0, 1, 3), (1, 5, 4, 2)])
-def test_centers_are_proposed_from_a_law(agents):
+def test_centers_are_proposed_from_a_distribution(agents, way):
     side = np.zeros(7, dtype=np.int64)
     side[list(agents)] = 1
     members = gathered(MODEL, side)
@@ -130,23 +152,23 @@ def test_centers_are_proposed_from_a_law(agents):
     def propose(center, draw, seed=0):
         order = np.array(center, dtype=np.int32)
         places = np.argsort(order).astype(np.int16)
-        where = (MODEL.lists, members, len(members.lists), MODEL.tables)
+        where = (source_of(MODEL, members, way), MODEL.tables)
         value = propose_center(stream(seed), *where, draw, order, places, *np.empty((2, MODEL.n_stages)))
         assert np.array_equal(places[order], np.arange(N_ITEMS))
         return tuple(order.tolist()), value
 
-    law = {}
+    distribution = {}
     for center in permutations(range(N_ITEMS)):
         kept, value = propose(center, False)
         assert kept == center
-        law[center] = math.exp(value)
-    assert sum(law.values()) == pytest.approx(1.0, abs=1e-12)
-    counts = dict.fromkeys(law, 0)
+        distribution[center] = math.exp(value)
+    assert sum(distribution.values()) == pytest.approx(1.0, abs=1e-12)
+    counts = dict.fromkeys(distribution, 0)
     for seed in range(4000):
         center, value = propose((2, 1, 3, 0), True, seed)
-        assert math.exp(value) == pytest.approx(law[center], rel=1e-12)
+        assert math.exp(value) == pytest.approx(distribution[center], rel=1e-12)
         counts[center] += 1
-    exact = np.array(list(law.values()))
+    exact = np.array(list(distribution.values()))
     frequencies = np.array(list(counts.values())) / 4000
     assert total_variation(frequencies, exact) < total_variation_bound(exact, 4000)
 
@@ -179,13 +201,13 @@ def test_partners():
             ]
         )
         weights[apart] = 0.0
-        law = weights[:3] / weights[:3].sum()
+        distribution = weights[:3] / weights[:3].sum()
         counts = np.zeros(3)
         for seed in range(2000):
             k, value = log_partner(lists, lists.list_of[agent], clusters, 3, apart, -1, stream(seed))
-            assert value == pytest.approx(math.log(law[k]), abs=1e-12)
+            assert value == pytest.approx(math.log(distribution[k]), abs=1e-12)
             counts[k] += 1
-        assert total_variation(counts / 2000, law) < total_variation_bound(law, 2000)
+        assert total_variation(counts / 2000, distribution) < total_variation_bound(distribution, 2000)
         # The cluster a split is about to make.
         clusters.sizes[3], clusters.places[:, 3] = new_size, np.argsort(new)
         _, value = log_partner(lists, lists.list_of[agent], clusters, 4, apart, 3, stream())

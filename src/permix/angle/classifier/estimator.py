@@ -40,7 +40,7 @@ class AngleClassifier(
     class_prior_ : ndarray
         Probability of each class beforehand.
     directions_ : ndarray (classes, items)
-        Consensus scores of each class; of its largest group where there are several.
+        Scores of the center of each class; of its largest group where there are several.
     concentrations_ : ndarray (classes,)
 
     Examples
@@ -123,7 +123,7 @@ class AngleClassifier(
         return float(np.average(right, weights=sample_weight))
 
     def summary(self) -> pd.DataFrame:
-        """Return weight, agents, concentration and consensus ranking of every group of every class."""
+        """Return weight, agents, concentration and center of every group of every class."""
         return self._by_class(component_table)
 
     def diagnostics(self) -> pd.DataFrame:

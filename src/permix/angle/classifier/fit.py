@@ -7,11 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from permix.angle.fit import AngleFit, fit_angle
+from permix.angle.fit import AngleFit, fit_angle, way_of
 from permix.angle.parameters import AngleClassifierParameters
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.errors import DataError
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
 from permix.runtime.seeds import seed_sequence
 
 
@@ -52,11 +54,19 @@ def fit_classes(
     if len(classes) < 2:
         raise DataError("there is one class only; a classifier needs two classes or more")
     seeds = seed_sequence(settings.random_state).spawn(len(classes))
+    tables = [rankings[labels == number] for number in range(len(classes))]
+    shared = settings.of_class(None)
+    shared.refuse_unused(*(way_of(table, shared) for table in tables))
     fits: list[AngleFit] = []
-    for number, (name, seed) in enumerate(zip(classes, seeds, strict=True)):
-        try:
+    # A Ctrl-C is heard by the class under way and by all that follow, which are left where they start.
+    with Interrupts(), Display(settings.progress) as display:
+        display.begin("fitting classes", len(classes))
+        for name, seed, table in zip(classes, seeds, tables, strict=True):
+            display.update(f"class {name}")
             of_class = settings.of_class(np.random.default_rng(seed))
-            fits.append(fit_angle(rankings[labels == number], of_class))
-        except DataError as error:
-            raise DataError(f"class {str(name)!r}: {error}") from error
+            try:
+                fits.append(fit_angle(table, of_class))
+            except DataError as error:
+                raise DataError(f"class {str(name)!r}: {error}") from error
+            display.step()
     return AngleClassifierFit(settings, classes, fits)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def groups(fit: AngleClassifierFit, *, max_items: int = MAX_ITEMS, ax: Axes | None = None) -> Axes:
-    """Draw the consensus score of every item in every class, with its 90 % interval where there is one.
+    """Draw the score of every item in the center of every class, with its 90 % interval where there is one.
 
     At most ``max_items`` items are drawn, those with the most extreme scores in any class.
     """

@@ -22,13 +22,13 @@ from math import sqrt
 
 import numpy as np
 
-from permix.angle.ascent import updated
+from permix.angle.ascent import ENOUGH, updated
 from permix.angle.components import AnglePrior, is_expensive
 from permix.angle.direct import Evidence
 from permix.angle.exact_jit import metropolis_tilts
 from permix.angle.gibbs.state import AngleState
-from permix.angle.maximum import maximize
 from permix.angle.parameters import AngleParameters
+from permix.angle.quasi_newton import Summed, climbed
 from permix.data.labels import Array
 from permix.distributions.angle.bessel_jit import sphere_moments
 from permix.distributions.angle.concentration import LEAST, draw_from_grid, newton_concentration
@@ -42,7 +42,7 @@ N_CANDIDATES = 100
 N_NODES = 256
 # Metropolis steps of κθ in each iteration under the exact normalizer, and under the balanced one.
 EXACT_STEPS, BALANCED_STEPS = 40, 12
-# The same, an odd number, before an exact sum decides about them where such sums are expensive.
+# The same, an odd number, before one exact sum accepts or rejects them, where such sums are expensive.
 PROPOSING_STEPS = 13
 # Most steps to the balanced maximum, around which the cheaper posterior is made.
 CENTER_STEPS = 50
@@ -142,7 +142,7 @@ class MetropolisTilts(Move):
 
 
 class DelayedTilts(Move):
-    """Let Metropolis steps under a cheaper posterior propose, and one exact sum decide.
+    """Propose by Metropolis steps under a cheaper posterior; accept or reject by one exact sum.
 
     The cheaper posterior has the balanced sum, plus the difference to the exact one expanded to first order
     at the balanced maximum, which depends on the rankings alone.
@@ -156,7 +156,9 @@ class DelayedTilts(Move):
             mass = state.masses[g]
             slope = np.zeros(t)
             if mass > 0.0:
-                center, _, _ = maximize(state.sums[:, g] / mass, scores, slope, cheap, CENTER_STEPS)
+                known = Summed(state.sums[:, g][None] / mass, np.ones(1), scores)
+                found = climbed(slope[None], np.zeros(1), "balanced", known, CENTER_STEPS, ENOUGH)
+                center = found[0].tilts[0]
                 expected, balanced = (log_sum_and_gradient(center, scores, way)[1] for way in (exact, cheap))
                 slope = expected - balanced
                 slope -= slope.mean()  # the balanced sum is in the zero-sum plane up to rounding alone

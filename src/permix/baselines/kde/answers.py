@@ -23,12 +23,12 @@ def density(fit: KDEFit, data: NewData, question: Question) -> Answer:
     """Say how probable what each agent said is."""
     votes = read_over_items(data.votes, fit.preferences.items)
     agents = data.votes.agents_of(votes)
-    values, errors = fit.log_density(votes)
+    values, errors = fit.log_probability(votes)
     return Answer(
-        f"{count_of(len(agents), 'row')}: log-density, with its Monte Carlo error",
-        ["agent", "log_density", "standard_error"],
+        f"{count_of(len(agents), 'row')}: log probability, with its Monte Carlo error",
+        ["agent", "log_probability", "standard_error"],
         zip(agents, values.tolist(), errors.tolist(), strict=True),
-        facts={"mean_log_density": float(np.average(values, weights=votes.counts))},
+        facts={"mean_log_probability": float(np.average(values, weights=votes.counts))},
     ).with_counts(votes.counts)
 
 

@@ -92,7 +92,7 @@ class MallowsKDE(ScoreMixin, DensityMixin, RankingEstimator, parameters=KDEParam
     )
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
-        return self._fitted().log_density(self._new_data(X))
+        return self._fitted().log_probability(self._new_data(X))
 
     def sample(self, size: int = 1, random_state: Any = None) -> Rankings:
         """Draw full rankings: a training agent, a ranking that agrees with it, a Mallows draw around that.

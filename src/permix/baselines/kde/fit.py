@@ -61,7 +61,7 @@ class KDEFit:
         """How many pairs of items a draw orders unlike the ranking it is around, on average."""
         return Mallows(range(self.preferences.n_items), self.dispersion).expected_distance()
 
-    def log_density(self, queries: Preferences) -> tuple[Array, Array]:
+    def log_probability(self, queries: Preferences) -> tuple[Array, Array]:
         """Return ln p of every row, and the standard errors of these; 0 where exact."""
         settings = self.settings
         with Display(settings.progress) as meter:
@@ -73,7 +73,7 @@ class KDEFit:
     @cached_property
     def log_likelihood(self) -> Estimate:
         """Log-likelihood of the training rows, none of them left out."""
-        values, errors = self.log_density(self.preferences)
+        values, errors = self.log_probability(self.preferences)
         counts = self.preferences.counts
         # Errors of rows depend on each other; however they do, that of the sum is at most their sum.
         return Estimate(float(counts @ values), float(counts @ errors))

@@ -55,7 +55,7 @@ def _draw_scores(fit: KDEFit, axes: Axes) -> None:
     axes.plot(dispersions, scores, "-", marker=".", color=COLORS[0])
     axes.plot(dispersions[best], scores[best], "o", color=COLORS[5], label=f"best: {dispersions[best]:.3g}")
     axes.set_xlabel("dispersion")
-    axes.set_ylabel("mean log-density of an agent left out")
+    axes.set_ylabel("mean log probability of an agent left out")
     axes.set_title("How wide should it be?", fontsize="medium")
     axes.legend(fontsize="small", frameon=False)
     axes.spines[["top", "right"]].set_visible(False)

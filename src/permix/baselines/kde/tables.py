@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.baselines.kde.fit import KDEFit
 from permix.cli import fit_tables
-from permix.cli.output import cell_text, print_table
+from permix.cli.output import cell_text, print_table, rounded
 
 # So many of the dispersions that cross-validation tried are shown.
 MAX_TRIED = 12
@@ -24,7 +24,7 @@ def report(fit: KDEFit) -> dict[str, Any]:
         "closed_form": fit.is_exact,
         "interrupted": fit.interrupted,
         "cross_validation": [
-            dict(zip(("dispersion", "log_density_per_agent"), tried, strict=True))
+            dict(zip(("dispersion", "log_probability_per_agent"), tried, strict=True))
             for tried in fit.tried.tolist()
         ],
     }
@@ -40,22 +40,27 @@ def show(report: dict[str, Any], title: str) -> None:
     )
     tried = report["cross_validation"]
     if tried:
-        values = [row["log_density_per_agent"] for row in tried]
+        values = [row["log_probability_per_agent"] for row in tried]
         best = int(np.argmax(values))
         shown = _thinned([row["dispersion"] for row in tried], best)
         some = f", {len(shown)} of the {len(tried)} dispersions tried" if len(shown) < len(tried) else ""
         print_table(
-            f"Log-density of an agent left out{some}",
-            ["dispersion", "log-density", "remark"],
-            [[tried[i]["dispersion"], values[i], "best" if i == best else ""] for i in shown],
+            f"Log probability of an agent left out{some}",
+            ["dispersion", "log probability", "remark"],
+            [[tried[i]["dispersion"], rounded(values[i], 4), "best" if i == best else ""] for i in shown],
         )
         if some:
             print("--json shows all")
 
 
 def _thinned(dispersions: list[float], best: int) -> list[int]:
-    """About a dozen of the dispersions in increasing order: the best, its neighbors, an even choice else."""
-    order = sorted(range(len(dispersions)), key=dispersions.__getitem__)
+    """About a dozen of the dispersions in increasing order: the best, its neighbors, an even choice else.
+
+    Of those that look alike in a table, one: the search ends with many that are nearly the best.
+    """
+    looks = {cell_text(value): i for i, value in enumerate(dispersions)}
+    looks[cell_text(dispersions[best])] = best
+    order = sorted(looks.values(), key=dispersions.__getitem__)
     if len(order) <= MAX_TRIED:
         return order
     place = order.index(best)

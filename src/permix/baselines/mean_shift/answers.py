@@ -32,16 +32,18 @@ def groups(fit: MeanShiftFit, data: NewData, question: Question) -> Answer:
     """Say which center each list is most probably from, and how probable the list is."""
     votes = read_over_items(data.votes, fit.items)
     lists = as_top_lists(votes)
-    scores = fit.log_density(lists)
+    scores = fit.log_probability(lists)
     what = "most probable group, and log probability under Mallows models at the centers"
-    answer = _answer(what, data.votes.agents_of(votes), fit.predict(lists), fit, lists, log_density=scores)
-    return answer._replace(facts={"mean_log_density": float(np.average(scores, weights=lists.counts))})
+    answer = _answer(
+        what, data.votes.agents_of(votes), fit.predict(lists), fit, lists, log_probability=scores
+    )
+    return answer._replace(facts={"mean_log_probability": float(np.average(scores, weights=lists.counts))})
 
 
 def _answer(
     what: str, agents: list[Any], chosen: Array, fit: MeanShiftFit, lists: Any, **more: Array
 ) -> Answer:
-    numbers = {"probability": fit.predict_proba(lists)[np.arange(len(lists)), chosen], **more}
+    numbers = {"how_sure": fit.predict_proba(lists)[np.arange(len(lists)), chosen], **more}
     columns = [np.round(values, 6).tolist() for values in numbers.values()]
     rows = zip(agents, (chosen + 1).tolist(), *columns, strict=True)
     title = f"{count_of(len(agents), 'row')}: {what}"

@@ -63,7 +63,7 @@ def _check_sizes(arrays: dict[str, Array]) -> None:
     sizes = arrays["cluster_sizes"]
     totals = np.zeros(len(sizes), dtype=np.int64)
     np.add.at(totals, arrays["row_labels"], arrays["row_counts"])
-    require(bool(np.all(totals == sizes) and np.all(np.diff(sizes) <= 0)), "cluster sizes")
+    require(bool(np.all(totals == sizes) and np.all(np.diff(sizes) <= 0)), "group sizes")
 
 
 SCHEMA = Schema(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from permix.baselines.mean_shift.parameters import MeanShiftParameters
-from permix.cli.command import Answering, ModelCommand
+from permix.cli.command import AGENT_LABELS, Answering, ModelCommand
 from permix.cli.votes import VOTES
 
 COMMAND = ModelCommand(
@@ -16,7 +16,6 @@ COMMAND = ModelCommand(
     examples=("permix fit mean-shift election.soi -o first-look.permix",),
     parameters=MeanShiftParameters,
     source=VOTES,
-    labels="Also write each agent's group, and its probability under Mallows models at the centers, to "
-    "this CSV file.",
+    labels=AGENT_LABELS,
     answers={"groups": Answering()},
 )

@@ -137,7 +137,7 @@ class BlurringMeanShift(RankingMixture, parameters=MeanShiftParameters):
         return self._fitted().predict_proba(self._new_data(X))
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
-        scores = self._fitted().log_density(self._new_data(X))
+        scores = self._fitted().log_probability(self._new_data(X))
         return scores, np.zeros(len(scores))
 
     def summary(self) -> pd.DataFrame:

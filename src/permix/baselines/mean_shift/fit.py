@@ -49,7 +49,7 @@ class MeanShiftFit:
         """Names of the items of each center."""
         return [[str(self.items[item]) for item in row if item >= 0] for row in self.centers.orders.tolist()]
 
-    def log_density(self, lists: Rankings) -> Array:
+    def log_probability(self, lists: Rankings) -> Array:
         """Return ln p of every list under the mixture around the centers."""
         pairs = _pairs(lists, self.centers, self.settings)
         with Display(self.settings.progress) as meter:

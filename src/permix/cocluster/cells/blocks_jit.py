@@ -1,13 +1,13 @@
 # mypy: ignore-errors
 """Marginal likelihood of the cells of one block, its parameters integrated out.
 
-A law is a NamedTuple; the functions below are declared once and implemented per law. A block is known by
+A prior is a NamedTuple; the functions below are declared once and implemented per prior. A block is known by
 ``n``, its number of cells, and ``sums``, what its cells add up to in each of some slots:
 
-- :class:`CountLaw`, cells in levels under a Dirichlet prior: slot j counts the cells at level j (equation
+- :class:`CountPrior`, cells in levels under a Dirichlet prior: slot j counts the cells at level j (equation
   5.12 of Wang, Laskey, Domeniconi & Jordan 2011). With several groups of levels each cell has one level in
   each group, as the base co-clusterings of an ensemble have.
-- :class:`MomentLaw`, numbers: slot 0 is their sum and slot 1 the sum of their squares.
+- :class:`MomentPrior`, numbers: slot 0 is their sum and slot 1 the sum of their squares.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POISSON, GAUSSIAN = 0, 1
 LONGEST_TABLE = 1 << 21
 
 
-class CountLaw(NamedTuple):
+class CountPrior(NamedTuple):
     """Levels with one pseudo-count for all of them; tables of ln Γ(a + n) - ln Γ(a) by n."""
 
     slot_table: np.ndarray  # of one level
@@ -33,26 +33,26 @@ class CountLaw(NamedTuple):
     n_levels: np.ndarray  # (groups,) levels in each group
 
 
-class MomentLaw(NamedTuple):
+class MomentPrior(NamedTuple):
     """Numbers: Poisson under a Gamma prior, or Gaussian under a normal-inverse-gamma prior with mean zero."""
 
-    kind: int
+    family: int
     strength: float  # how many cells the prior of the mean is worth
     shape: float
     rate: float
 
 
-def log_block(law, n, sums):
+def log_block(prior, n, sums):
     """Return ln p(cells) of a block."""
-    raise NotImplementedError("log_block is implemented per law; call it from compiled code")
+    raise NotImplementedError("log_block is implemented per prior; call it from compiled code")
 
 
-def log_gain(law, n, sums, m, slots, values, n_active):
+def log_gain(prior, n, sums, m, slots, values, n_active):
     """Return ln p(cells and ``m`` more) - ln p(cells).
 
     The further cells add ``values[a]`` to slot ``slots[a]``, for the first ``n_active`` entries.
     """
-    raise NotImplementedError("log_gain is implemented per law; call it from compiled code")
+    raise NotImplementedError("log_gain is implemented per prior; call it from compiled code")
 
 
 @kernel
@@ -77,13 +77,13 @@ def rising_table(base, length):
     return table
 
 
-def count_law(pseudo_count: float, n_levels: np.ndarray, n_cells: int) -> CountLaw:
-    """Return the law of cells in levels, with tables long enough for ``n_cells``."""
+def count_prior(pseudo_count: float, n_levels: np.ndarray, n_cells: int) -> CountPrior:
+    """Return the prior of cells in levels, with tables long enough for ``n_cells``."""
     length = min(n_cells + 2, LONGEST_TABLE)
     totals = np.zeros(length)
     for levels in np.asarray(n_levels, dtype=np.int64):
         totals += rising_table(pseudo_count * levels, length)
-    return CountLaw(
+    return CountPrior(
         rising_table(float(pseudo_count), length),
         totals,
         float(pseudo_count),
@@ -92,69 +92,71 @@ def count_law(pseudo_count: float, n_levels: np.ndarray, n_cells: int) -> CountL
 
 
 @kernel
-def slot_rise(law, n):
+def slot_rise(prior, n):
     """Return ln Γ(a + n) - ln Γ(a) of one level."""
-    if n < law.slot_table.shape[0]:
-        return law.slot_table[n]
-    return log_rising(law.pseudo_count, n)
+    if n < prior.slot_table.shape[0]:
+        return prior.slot_table[n]
+    return log_rising(prior.pseudo_count, n)
 
 
 @kernel
-def total_rise(law, n):
+def total_rise(prior, n):
     """Return ln Γ(a L + n) - ln Γ(a L) of all L levels, summed over groups."""
-    if n < law.total_table.shape[0]:
-        return law.total_table[n]
+    if n < prior.total_table.shape[0]:
+        return prior.total_table[n]
     total = 0.0
-    for group in range(law.n_levels.shape[0]):
-        total += log_rising(law.pseudo_count * law.n_levels[group], n)
+    for group in range(prior.n_levels.shape[0]):
+        total += log_rising(prior.pseudo_count * prior.n_levels[group], n)
     return total
 
 
-@implements(log_block, of=CountLaw, argument="law")
-def _log_block_of_counts(law, n, sums):
-    total = -total_rise(law, n)
+@implements(log_block, of=CountPrior, argument="prior")
+def _log_block_of_counts(prior, n, sums):
+    total = -total_rise(prior, n)
     for slot in range(sums.shape[0]):
         if sums[slot] > 0:
-            total += slot_rise(law, sums[slot])
+            total += slot_rise(prior, sums[slot])
     return total
 
 
-@implements(log_gain, of=CountLaw, argument="law")
-def _log_gain_of_counts(law, n, sums, m, slots, values, n_active):
+@implements(log_gain, of=CountPrior, argument="prior")
+def _log_gain_of_counts(prior, n, sums, m, slots, values, n_active):
     if m == 0:
         return 0.0
-    gain = total_rise(law, n) - total_rise(law, n + m)
+    gain = total_rise(prior, n) - total_rise(prior, n + m)
     for a in range(n_active):
         if values[a] != 0:
             present = sums[slots[a]]
-            gain += slot_rise(law, present + values[a]) - slot_rise(law, present)
+            gain += slot_rise(prior, present + values[a]) - slot_rise(prior, present)
     return gain
 
 
 @kernel
-def log_moments(law, n, total, squares):
+def log_moments(prior, n, total, squares):
     """Return ln p of n numbers by their sum and the sum of their squares, without Σ ln x! of counts."""
     if n == 0:
         return 0.0
-    if law.kind == POISSON:
-        value = law.shape * math.log(law.rate) - math.lgamma(law.shape) + math.lgamma(law.shape + total)
-        return value - (law.shape + total) * math.log(law.rate + n)
-    strength = law.strength + n
-    shape = law.shape + 0.5 * n
+    if prior.family == POISSON:
+        value = (
+            prior.shape * math.log(prior.rate) - math.lgamma(prior.shape) + math.lgamma(prior.shape + total)
+        )
+        return value - (prior.shape + total) * math.log(prior.rate + n)
+    strength = prior.strength + n
+    shape = prior.shape + 0.5 * n
     # Never below the prior's: rounding must not make the spread of equal numbers negative.
-    rate = law.rate + max(0.5 * (squares - total * total / strength), 0.0)
-    value = math.lgamma(shape) - math.lgamma(law.shape) + 0.5 * math.log(law.strength / strength)
-    value += law.shape * math.log(law.rate) - shape * math.log(rate)
+    rate = prior.rate + max(0.5 * (squares - total * total / strength), 0.0)
+    value = math.lgamma(shape) - math.lgamma(prior.shape) + 0.5 * math.log(prior.strength / strength)
+    value += prior.shape * math.log(prior.rate) - shape * math.log(rate)
     return value - 0.5 * n * math.log(2.0 * math.pi)
 
 
-@implements(log_block, of=MomentLaw, argument="law")
-def _log_block_of_moments(law, n, sums):
-    return log_moments(law, n, sums[0], sums[1])
+@implements(log_block, of=MomentPrior, argument="prior")
+def _log_block_of_moments(prior, n, sums):
+    return log_moments(prior, n, sums[0], sums[1])
 
 
-@implements(log_gain, of=MomentLaw, argument="law")
-def _log_gain_of_moments(law, n, sums, m, slots, values, n_active):
+@implements(log_gain, of=MomentPrior, argument="prior")
+def _log_gain_of_moments(prior, n, sums, m, slots, values, n_active):
     if m == 0:
         return 0.0
     total, squares = sums[0], sums[1]
@@ -163,4 +165,4 @@ def _log_gain_of_moments(law, n, sums, m, slots, values, n_active):
             total += values[a]
         else:
             squares += values[a]
-    return log_moments(law, n + m, total, squares) - log_moments(law, n, sums[0], sums[1])
+    return log_moments(prior, n + m, total, squares) - log_moments(prior, n, sums[0], sums[1])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.cocluster.cells.block_sums_jit import add_cells
-from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw
+from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior
 from permix.cocluster.cells.cell_lines_jit import Lines, lines_of, transposed
 from permix.cocluster.cells.families import CellFamily
 from permix.data.labels import Array
@@ -37,9 +37,9 @@ class EncodedMatrix:
         return transposed(self.by_row, self.n_columns)
 
     @cached_property
-    def law(self) -> CountLaw | MomentLaw:
+    def block_prior(self) -> CountPrior | MomentPrior:
         """The prior of a block."""
-        return self.family.law(self.n_cells)
+        return self.family.block_prior(self.n_cells)
 
     @cached_property
     def log_constant(self) -> float:
@@ -60,7 +60,7 @@ class EncodedMatrix:
         """Add up the filled cells of every block; ``table`` says where classes of rows and columns meet."""
         n = np.zeros(n_blocks, dtype=np.int64)
         sums: Array = np.zeros((n_blocks, self.family.n_slots), dtype=self.family.sums_dtype)
-        add_cells(self.law, *self.by_row, row_classes, column_classes, table, n, sums)
+        add_cells(self.block_prior, *self.by_row, row_classes, column_classes, table, n, sums)
         return BlockSums(n, sums)
 
 

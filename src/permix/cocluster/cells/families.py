@@ -1,7 +1,7 @@
 """What the cells of one block are made of: levels, ones and zeros, counts, or numbers.
 
 A cell family is a frozen dataclass of hyper-parameters. ``resolve`` fills in what depends on the data,
-``encode`` turns cell values into what compiled code reads, ``law`` is the compiled side of the prior
+``encode`` turns cell values into what compiled code reads, ``block_prior`` is the compiled side of the prior
 (``blocks_jit``). The prior of a block is worth ``pseudo_count`` cells: that many at each
 level, or that many with the mean and the variance of the whole matrix.
 """
@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from permix.cocluster.cells.blocks_jit import GAUSSIAN, POISSON, CountLaw, MomentLaw, count_law
+from permix.cocluster.cells.blocks_jit import GAUSSIAN, POISSON, CountPrior, MomentPrior, count_prior
 from permix.cocluster.cells.registry import cell_family_class
 from permix.data.cells_codes import stands_for_nothing
 from permix.errors import Argument, DataError, Message, Wording
@@ -59,6 +59,8 @@ class CellFamily(abc.ABC):
     name: ClassVar[str]
     #: Whether a cell has one of finitely many values, so that predictions are probabilities of each.
     has_levels: ClassVar[bool]
+    #: What tables call ln p(cell): of numbers it is a density.
+    log_name: ClassVar[str] = "log_probability"
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -76,7 +78,7 @@ class CellFamily(abc.ABC):
         """Check values and turn them into codes (int64) or numbers (float64)."""
 
     @abc.abstractmethod
-    def law(self, n_cells: int) -> CountLaw | MomentLaw:
+    def block_prior(self, n_cells: int) -> CountPrior | MomentPrior:
         """Return the prior of a block as compiled code sees it; at most ``n_cells`` cells occur."""
 
     @property
@@ -200,9 +202,9 @@ class CategoricalCells(CellFamily):
         assert self.levels is not None
         return len(self.levels)
 
-    def law(self, n_cells: int) -> CountLaw:
+    def block_prior(self, n_cells: int) -> CountPrior:
         """Return the Dirichlet prior."""
-        return count_law(self.pseudo_count, np.array([self.n_slots]), n_cells)
+        return count_prior(self.pseudo_count, np.array([self.n_slots]), n_cells)
 
     def log_constant(self, codes: Array) -> float:
         """Nothing."""
@@ -304,10 +306,10 @@ class PoissonCells(CellFamily):
             raise CellValueError(int(numbers.argmax()), why, *GAUSSIAN_INSTEAD)
         return numbers
 
-    def law(self, n_cells: int) -> MomentLaw:
+    def block_prior(self, n_cells: int) -> MomentPrior:
         """Return the Gamma prior."""
         assert self.prior_mean is not None
-        return MomentLaw(POISSON, 1.0, self.pseudo_count * self.prior_mean, float(self.pseudo_count))
+        return MomentPrior(POISSON, 1.0, self.pseudo_count * self.prior_mean, float(self.pseudo_count))
 
     def log_constant(self, codes: Array) -> float:
         """- Σ ln x!."""
@@ -316,8 +318,8 @@ class PoissonCells(CellFamily):
         return -float(gammaln(codes + 1.0).sum())
 
     def _posterior(self, n: Array, sums: Array) -> tuple[Array, Array]:
-        law = self.law(0)
-        return law.shape + sums[..., 0], law.rate + n
+        prior = self.block_prior(0)
+        return prior.shape + sums[..., 0], prior.rate + n
 
     def log_predictive(self, codes: Array, n: Array, sums: Array) -> Array:
         """Return ln of the negative binomial."""
@@ -354,6 +356,7 @@ class GaussianCells(CellFamily):
 
     name: ClassVar[str] = "gaussian"
     has_levels: ClassVar[bool] = False
+    log_name: ClassVar[str] = "log_density"
     n_slots: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
@@ -391,10 +394,10 @@ class GaussianCells(CellFamily):
             raise CellValueError(int(far[0]), why)
         return codes
 
-    def law(self, n_cells: int) -> MomentLaw:
+    def block_prior(self, n_cells: int) -> MomentPrior:
         """Return the normal-inverse-gamma prior."""
         half = 0.5 * self.pseudo_count
-        return MomentLaw(GAUSSIAN, float(self.pseudo_count), half, half)
+        return MomentPrior(GAUSSIAN, float(self.pseudo_count), half, half)
 
     def log_constant(self, codes: Array) -> float:
         """The change of scale."""
@@ -409,11 +412,11 @@ class GaussianCells(CellFamily):
 
     def _posterior(self, n: Array, sums: Array) -> tuple[Array, Array, Array, Array]:
         """Mean, strength, shape and rate given the cells of blocks."""
-        law = self.law(0)
-        strength = law.strength + n
+        prior = self.block_prior(0)
+        strength = prior.strength + n
         mean = sums[..., 0] / strength
-        rate = law.rate + np.maximum(0.5 * (sums[..., 1] - sums[..., 0] * mean), 0.0)
-        return mean, strength, law.shape + 0.5 * n, rate
+        rate = prior.rate + np.maximum(0.5 * (sums[..., 1] - sums[..., 0] * mean), 0.0)
+        return mean, strength, prior.shape + 0.5 * n, rate
 
     def log_predictive(self, codes: Array, n: Array, sums: Array) -> Array:
         """Return ln of Student's t."""

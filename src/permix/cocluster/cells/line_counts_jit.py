@@ -172,7 +172,7 @@ def _log_predictive(stats, data, i, n_clusters, out):
                 out[k] += tables[np.uint64(kind), present + more] - tables[np.uint64(kind), present]
 
 
-contract.use_defaults(LineCountStats, contract.extend)
+contract.use_defaults(LineCountStats, contract.log_predictive_above, contract.extend)
 
 
 @implements(contract.log_predictive_without, LineCountStats)

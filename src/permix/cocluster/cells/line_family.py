@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from permix.cocluster.cells.blocks_jit import LONGEST_TABLE, POISSON, CountLaw, MomentLaw
+from permix.cocluster.cells.blocks_jit import LONGEST_TABLE, POISSON, CountPrior, MomentPrior
 from permix.cocluster.cells.cell_lines_jit import Lines
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.cells.line_counts_jit import (
@@ -32,15 +32,15 @@ from permix.cocluster.cells.line_moments_jit import (
 class LineFamily(abc.ABC):
     """What a mixture asks of a family, for filled cells by line.
 
-    ``law`` is the prior of a block, ``group_capacity`` how many groups statistics have room for; ``tables``
-    may be those of a family with the same prior.
+    ``group_capacity`` is how many groups statistics have room for; ``tables`` may be those of a family with
+    the same prior.
     """
 
     quick_marginal: ClassVar[bool] = True
 
-    def __init__(self, lines: Lines, law: Any, group_capacity: int, tables: Any = None) -> None:
+    def __init__(self, lines: Lines, prior: Any, group_capacity: int, tables: Any = None) -> None:
         self.lines = lines
-        self.law = law
+        self.block_prior = prior
         self.group_capacity = group_capacity
         self.tables = self.make_tables() if tables is None else tables
         # Groups in use: one array, so that all statistics follow it.
@@ -60,7 +60,7 @@ class LineFamily(abc.ABC):
 
     def like(self, lines: Lines, group_capacity: int) -> Self:
         """Return a family with the same prior of blocks: of the other axis, or with room for more groups."""
-        return type(self)(lines, self.law, group_capacity, self.tables)
+        return type(self)(lines, self.block_prior, group_capacity, self.tables)
 
     @abc.abstractmethod
     def make_tables(self) -> Any:
@@ -84,21 +84,21 @@ class LineCountFamily(LineFamily):
 
     Examples
     --------
-    >>> from permix.cocluster.cells.blocks_jit import count_law
+    >>> from permix.cocluster.cells.blocks_jit import count_prior
     >>> lines = Lines(np.array([0, 2, 3]), np.array([0, 1, 1], dtype=np.int32), np.array([1, 1, 0]))
-    >>> family = LineCountFamily(lines, count_law(1.0, np.array([2]), 3), group_capacity=2)
+    >>> family = LineCountFamily(lines, count_prior(1.0, np.array([2]), 3), group_capacity=2)
     >>> grouped = family.room_for_lines()  # both columns in one cluster: slots 0, 1 and, for the total, 2
     >>> family.group_by(np.zeros(2, dtype=np.int32), 1, grouped)
     >>> grouped.entries[:4].tolist()
     [[1, 2], [2, 2], [0, 1], [2, 1]]
     """
 
-    law: CountLaw
+    block_prior: CountPrior
 
     @property
     def n_levels(self) -> int:
         """Number of levels."""
-        return int(self.law.n_levels[0])
+        return int(self.block_prior.n_levels[0])
 
     @property
     def slots_per_group(self) -> int:
@@ -107,10 +107,10 @@ class LineCountFamily(LineFamily):
 
     def make_tables(self) -> np.ndarray:
         """Return S, -T and their steps."""
-        law, numbers = self.law, np.arange(len(self.law.slot_table))
-        log_level = np.log(law.pseudo_count + numbers)
-        log_total = np.log(law.pseudo_count * self.n_levels + numbers)
-        return np.stack([law.slot_table, -law.total_table, log_level, -log_total])
+        prior, numbers = self.block_prior, np.arange(len(self.block_prior.slot_table))
+        log_level = np.log(prior.pseudo_count + numbers)
+        log_total = np.log(prior.pseudo_count * self.n_levels + numbers)
+        return np.stack([prior.slot_table, -prior.total_table, log_level, -log_total])
 
     def room_for_lines(self) -> LineCounts:
         entries = np.zeros((2 * len(self.lines.codes), 2), dtype=np.int32)
@@ -126,7 +126,7 @@ class LineCountFamily(LineFamily):
         steps[self.n_levels :: self.slots_per_group] = self.tables[TOTAL_STEP, 0]
         return LineCountStats(
             tables=self.tables,
-            pseudo_count=self.law.pseudo_count,
+            pseudo_count=self.block_prior.pseudo_count,
             n_levels=self.n_levels,
             has_all=len(self.lines.codes) < self.tables.shape[1],
             n_groups=self.n_groups,
@@ -138,14 +138,14 @@ class LineCountFamily(LineFamily):
 class LineMomentFamily(LineFamily):
     """Clusters of lines under a Gamma prior of the rate, or a normal-inverse-gamma prior, of each block."""
 
-    law: MomentLaw
+    block_prior: MomentPrior
 
     def make_tables(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what depends on the number of cells alone, and on the sum of counts alone."""
         codes = self.lines.codes
-        n_sums = codes.sum() + 1 if self.law.kind == POISSON else 0
+        n_sums = codes.sum() + 1 if self.block_prior.family == POISSON else 0
         tables = np.empty(min(len(codes) + 1, LONGEST_TABLE)), np.empty(int(min(n_sums, LONGEST_TABLE)))
-        fill_moment_tables(self.law, *tables)
+        fill_moment_tables(self.block_prior, *tables)
         return tables
 
     def room_for_lines(self) -> LineMoments:
@@ -161,10 +161,10 @@ class LineMomentFamily(LineFamily):
         shape = (self.group_capacity, capacity)
         by_count, by_sum = self.tables
         counts, values = np.zeros(shape, dtype=np.int64), np.zeros((3, *shape))
-        return LineMomentStats(*self.law, by_count, by_sum, self.n_groups, counts, values)
+        return LineMomentStats(*self.block_prior, by_count, by_sum, self.n_groups, counts, values)
 
 
 def line_family(matrix: EncodedMatrix, group_capacity: int) -> LineFamily:
     """Return the family of the rows of a matrix."""
-    family = LineCountFamily if isinstance(matrix.law, CountLaw) else LineMomentFamily
-    return family(matrix.by_row, matrix.law, group_capacity)
+    family = LineCountFamily if isinstance(matrix.block_prior, CountPrior) else LineMomentFamily
+    return family(matrix.by_row, matrix.block_prior, group_capacity)

@@ -38,7 +38,7 @@ class LineMoments(NamedTuple):
 class LineMomentStats(NamedTuple):
     """Statistics of clusters of lines; groups beyond those in use are those of an empty cluster."""
 
-    kind: int  # as in MomentLaw
+    family: int  # as in MomentPrior
     strength: float
     shape: float
     rate: float
@@ -50,17 +50,17 @@ class LineMomentStats(NamedTuple):
 
 
 @kernel
-def fill_moment_tables(law, by_count, by_sum):
+def fill_moment_tables(prior, by_count, by_sum):
     """Fill both tables."""
-    if law.kind == POISSON:
+    if prior.family == POISSON:
         for n in range(by_count.shape[0]):
-            by_count[n] = math.log(law.rate + n)
+            by_count[n] = math.log(prior.rate + n)
         for total in range(by_sum.shape[0]):
-            by_sum[total] = math.lgamma(law.shape + total) - math.lgamma(law.shape)
+            by_sum[total] = math.lgamma(prior.shape + total) - math.lgamma(prior.shape)
         return
     for n in range(by_count.shape[0]):
-        value = math.lgamma(law.shape + 0.5 * n) - math.lgamma(law.shape)
-        value += 0.5 * math.log(law.strength / (law.strength + n)) + law.shape * math.log(law.rate)
+        value = math.lgamma(prior.shape + 0.5 * n) - math.lgamma(prior.shape)
+        value += 0.5 * math.log(prior.strength / (prior.strength + n)) + prior.shape * math.log(prior.rate)
         by_count[n] = value - 0.5 * n * math.log(2.0 * math.pi)
 
 
@@ -71,7 +71,7 @@ def _log_block(stats, n, total, squares):
         return 0.0
     if n >= stats.by_count.shape[0]:
         return log_moments(stats, n, total, squares)
-    if stats.kind == POISSON:
+    if stats.family == POISSON:
         value = stats.shape * stats.by_count[0] - (stats.shape + total) * stats.by_count[n]
         if total < stats.by_sum.shape[0]:
             return value + stats.by_sum[np.int64(total)]
@@ -175,7 +175,7 @@ def _log_predictive(stats, data, i, n_clusters, out):
             out[k] += after - stats.values[LOG_BLOCK, group, k]
 
 
-contract.use_defaults(LineMomentStats, contract.extend)
+contract.use_defaults(LineMomentStats, contract.log_predictive_above, contract.extend)
 
 
 @implements(contract.log_predictive_without, LineMomentStats)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.cocluster.cells.block_sums_jit import move_cell
-from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw, log_moments, log_rising
+from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior, log_moments, log_rising
 from permix.kernels.jit import implements, kernel
 
 ROWS, COLUMNS = 0, 1
@@ -38,16 +38,16 @@ class MixedCells(NamedTuple):
 
 def log_cell(stats, n, sums, code):
     """Return ln p(value | block) of one more cell, without ln x! of a count."""
-    raise NotImplementedError("log_cell is implemented per law; call it from compiled code")
+    raise NotImplementedError("log_cell is implemented per prior; call it from compiled code")
 
 
-@implements(log_cell, of=CountLaw)
+@implements(log_cell, of=CountPrior)
 def _log_level(stats, n, sums, code):
     pseudo_count = stats.pseudo_count
     return math.log((sums[code] + pseudo_count) / (n + pseudo_count * stats.n_levels[0]))
 
 
-@implements(log_cell, of=MomentLaw)
+@implements(log_cell, of=MomentPrior)
 def _log_number(stats, n, sums, code):
     after = log_moments(stats, n + 1, sums[0] + code, sums[1] + code * code)
     return after - log_moments(stats, n, sums[0], sums[1])
@@ -58,10 +58,10 @@ def weigh_blocks(stats, cells, sums, code, axis, fixed, n, out):
 
     The blocks are (k, fixed), k < n, along ``axis`` 0, and (fixed, k) along ``axis`` 1.
     """
-    raise NotImplementedError("weigh_blocks is implemented per law; call it from compiled code")
+    raise NotImplementedError("weigh_blocks is implemented per prior; call it from compiled code")
 
 
-@implements(weigh_blocks, of=CountLaw)
+@implements(weigh_blocks, of=CountPrior)
 def _weigh_by_level(stats, cells, sums, code, axis, fixed, n, out):
     pseudo_count = stats.pseudo_count
     pseudo_total = pseudo_count * stats.n_levels[0]
@@ -73,7 +73,7 @@ def _weigh_by_level(stats, cells, sums, code, axis, fixed, n, out):
             out[k] *= (sums[fixed, k, code] + pseudo_count) / (cells[fixed, k] + pseudo_total)
 
 
-@implements(weigh_blocks, of=MomentLaw)
+@implements(weigh_blocks, of=MomentPrior)
 def _weigh_by_number(stats, cells, sums, code, axis, fixed, n, out):
     # A value far from all blocks must not make all weights zero: the largest comes first.
     logs = np.empty(n)
@@ -87,7 +87,7 @@ def _weigh_by_number(stats, cells, sums, code, axis, fixed, n, out):
 
 
 @kernel
-def mixed_sweep(rng, law, starts, others, codes, mixed):
+def mixed_sweep(rng, prior, starts, others, codes, mixed):
     """Draw z1 and then z2 of every cell given all else; returns how many cells changed their block."""
     cells, sums, clusters = mixed.cells, mixed.sums, mixed.clusters
     row_counts, column_counts = mixed.row_counts, mixed.column_counts
@@ -100,20 +100,20 @@ def mixed_sweep(rng, law, starts, others, codes, mixed):
             old_k, old_j = clusters[ROWS, cell], clusters[COLUMNS, cell]
             row_counts[row, old_k] -= 1
             column_counts[column, old_j] -= 1
-            move_cell(law, cells[old_k], sums[old_k], codes[cell], old_j, -1)
+            move_cell(prior, cells[old_k], sums[old_k], codes[cell], old_j, -1)
             for k in range(n_k):
                 weights[k] = row_counts[row, k] + mixed.pseudo_counts[ROWS]
-            weigh_blocks(law, cells, sums, codes[cell], ROWS, old_j, n_k, weights)
+            weigh_blocks(prior, cells, sums, codes[cell], ROWS, old_j, n_k, weights)
             new_k = draw_index(rng, weights, n_k)
             for j in range(n_j):
                 weights[j] = column_counts[column, j] + mixed.pseudo_counts[COLUMNS]
-            weigh_blocks(law, cells, sums, codes[cell], COLUMNS, new_k, n_j, weights)
+            weigh_blocks(prior, cells, sums, codes[cell], COLUMNS, new_k, n_j, weights)
             new_j = draw_index(rng, weights, n_j)
             clusters[ROWS, cell] = new_k
             clusters[COLUMNS, cell] = new_j
             row_counts[row, new_k] += 1
             column_counts[column, new_j] += 1
-            move_cell(law, cells[new_k], sums[new_k], codes[cell], new_j, 1)
+            move_cell(prior, cells[new_k], sums[new_k], codes[cell], new_j, 1)
             n_moved += new_k != old_k or new_j != old_j
     return n_moved
 

@@ -68,14 +68,14 @@ class MixedState:
 
     def sweep(self, rng: np.random.Generator) -> int:
         """One collapsed Gibbs visit to every filled cell; returns how many changed their block."""
-        self.n_moved = int(mixed_sweep(rng, self.matrix.law, *self.matrix.by_row, self.mixed))
+        self.n_moved = int(mixed_sweep(rng, self.matrix.block_prior, *self.matrix.by_row, self.mixed))
         sides = zip(self.mixed.cells.shape, self._idle, strict=True)
         self._idle_labels = [rng.integers(n, size=len(lines)) for n, lines in sides]
         return self.n_moved
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the cells given their clusters."""
-        return float(log_blocks(self.matrix.law, *self._flat)) + self.matrix.log_constant
+        return float(log_blocks(self.matrix.block_prior, *self._flat)) + self.matrix.log_constant
 
     def log_prior(self) -> float:
         """Log prior of the clusters of all cells."""
@@ -101,8 +101,8 @@ class MixedState:
             "column_memberships": mixed.column_counts,
             "block_cells": mixed.cells,
             "block_sums": mixed.sums,
-            "n_row_clusters": int(mixed.cells.any(axis=1).sum()),
-            "n_column_clusters": int(mixed.cells.any(axis=0).sum()),
+            "n_row_groups": int(mixed.cells.any(axis=1).sum()),
+            "n_column_groups": int(mixed.cells.any(axis=0).sum()),
             "n_blocks": int(np.count_nonzero(mixed.cells)),
             "log_likelihood": log_likelihood,
             "log_joint": log_likelihood + self.log_prior(),
@@ -122,7 +122,7 @@ class MixedState:
         # Every cell is a row and a column of its own here, whose classes are its clusters.
         starts = np.arange(matrix.n_cells + 1)
         each = (starts, starts[:-1].astype(np.int32), matrix.by_row.codes, *mixed.clusters)
-        add_cells(matrix.law, *each, grid_table(*mixed.cells.shape), *self._flat)
+        add_cells(matrix.block_prior, *each, grid_table(*mixed.cells.shape), *self._flat)
 
     @property
     def _flat(self) -> BlockSums:
@@ -141,9 +141,9 @@ class MixedState:
             raise DataError(f"the checkpoint is of {n_saved} cells, these are {n_cells}")
         # Compiled code does not check: a damaged checkpoint must not get there.
         if clusters.dtype.kind not in "iu":
-            raise DataError("the checkpoint's clusters are no whole numbers")
+            raise DataError("the checkpoint's groups are no whole numbers")
         if np.any(clusters < 0) or np.any(clusters.max(axis=1, initial=0) >= self.mixed.cells.shape):
-            raise DataError("the checkpoint names clusters that are not there")
+            raise DataError("the checkpoint names groups that are not there")
         idle = [np.asarray(arrays[name]) for name in ("idle_rows", "idle_columns")]
         for labels, lines, n in zip(idle, self._idle, self.mixed.cells.shape, strict=True):
             fitting = labels.dtype.kind in "iu" and labels.shape == lines.shape

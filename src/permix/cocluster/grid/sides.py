@@ -42,8 +42,8 @@ class TwoSidedState(abc.ABC):
         draw: dict[str, float | int | Array] = {
             "row_labels": canonical_labels(self.rows.labels),
             "column_labels": canonical_labels(self.columns.labels),
-            "n_row_clusters": self.rows.n_clusters,
-            "n_column_clusters": self.columns.n_clusters,
+            "n_row_groups": self.rows.n_clusters,
+            "n_column_groups": self.columns.n_clusters,
             "n_blocks": self.rows.n_clusters * self.columns.n_clusters,
             "log_likelihood": log_likelihood,
             "log_joint": self.log_prior() + log_likelihood,

@@ -2,7 +2,7 @@
 
 Given the clusters of the columns, rows are data of a mixture, and the reverse: the state holds one
 :class:`~permix.moves.state.MixtureState` for each axis, so that all moves of mixtures serve both. A cell's
-law depends on its block alone, the cluster of its row and the cluster of its column.
+distribution depends on its block alone, the cluster of its row and the cluster of its column.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Axis:
         """Group the lines and rebuild all statistics."""
         # Compiled code does not check.
         if labels.min(initial=0) < 0:
-            raise DataError("lines can be grouped only when all of the other axis are in clusters")
+            raise DataError("lines can be grouped only when all of the other axis are in groups")
         if n_groups > self.family.group_capacity:
             self._make_room(roomy(n_groups))
         self.family.group_by(labels, n_groups, self.data)
@@ -134,7 +134,7 @@ class GridState(TwoSidedState):
         table = grid_table(self.rows.n_clusters, self.columns.n_clusters)
         row_labels, column_labels = (canonical_labels(side.labels) for side in (self.rows, self.columns))
         sums = matrix.block_sums(row_labels, column_labels, table, table.size)
-        return float(log_blocks(matrix.law, *sums)) + matrix.log_constant
+        return float(log_blocks(matrix.block_prior, *sums)) + matrix.log_constant
 
     def log_prior(self) -> float:
         value = 0.0

@@ -44,7 +44,7 @@ def _sum_labels(room, m, line_class, g0, g1):
 
 
 @kernel
-def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
+def sweep_base_lines(rng, axis, prior, tree, data, places, other_places):
     """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval."""
     frame = frame_of(tree, 0, axis, other_places)
     leaves, ranges, steps = frame.leaves, frame.ranges, frame.steps
@@ -88,20 +88,20 @@ def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
             inside = ranges[index, 0] <= own < ranges[index, 1]
             n = tree.links[leaf, CELLS]
             if inside:
-                value = total_rise(law, n - across[index]) - total_rise(law, n)
+                value = total_rise(prior, n - across[index]) - total_rise(prior, n)
             else:
-                value = total_rise(law, n) - total_rise(law, n + across[index])
+                value = total_rise(prior, n) - total_rise(prior, n + across[index])
             for m in range(n_bases):
                 line_class = data.classes[line, m]
                 row = class_starts[m] + line_class
                 if inside:
                     if loss_versions[row, index] != versions[index]:
-                        losses[row, index] = _change(law, tree.sums[leaf], room, m, line_class, g0, g1, -1)
+                        losses[row, index] = _change(prior, tree.sums[leaf], room, m, line_class, g0, g1, -1)
                         loss_versions[row, index] = versions[index]
                     value += losses[row, index]
                 else:
                     if gain_versions[row, index] != versions[index]:
-                        gains[row, index] = _change(law, tree.sums[leaf], room, m, line_class, g0, g1, 1)
+                        gains[row, index] = _change(prior, tree.sums[leaf], room, m, line_class, g0, g1, 1)
                         gain_versions[row, index] = versions[index]
                     value += gains[row, index]
             steps[ranges[index, 0]] += value
@@ -123,17 +123,17 @@ def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
                 for a in range(n):
                     tree.sums[leaf, slots[a]] += sign * values[a]
             versions[index] += 1
-    mark_leaves(law, tree, 0)
+    mark_leaves(prior, tree, 0)
     return n_moved
 
 
 @kernel
-def _change(law, sums, room, m, line_class, g0, g1, sign):
+def _change(prior, sums, room, m, line_class, g0, g1, sign):
     """Return what slots of base m gain by a line of this class (``sign`` 1), or have gained by it (-1)."""
     n = _sum_labels(room, m, line_class, g0, g1)
     slots, values = room[3], room[4]
     total = 0.0
     for a in range(n):
         present = sums[slots[a]]
-        total += slot_rise(law, present + sign * values[a]) - slot_rise(law, present)
+        total += slot_rise(prior, present + sign * values[a]) - slot_rise(prior, present)
     return sign * total

@@ -57,7 +57,7 @@ LEFT, RIGHT = 0, 1
 
 
 @kernel
-def change_cuts(rng, n_proposals, n_scans, law, budget, tree, data, places):
+def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
     """Propose to add or to remove a cut, ``n_proposals`` times; returns how many were accepted.
 
     ``data`` and ``places`` are pairs: of the rows, of the columns. The tree must have two unused nodes for
@@ -98,7 +98,7 @@ def change_cuts(rng, n_proposals, n_scans, law, budget, tree, data, places):
         if not adding:
             n_cells = tree.links[left, CELLS] + tree.links[right, CELLS]
             sums = tree.sums[left] + tree.sums[right]
-            log_joined = log_block(law, n_cells, sums)
+            log_joined = log_block(prior, n_cells, sums)
             log_ratio += tree.numbers[left, MARGINAL] + tree.numbers[right, MARGINAL] - log_joined
             for line in range(lines.shape[0]):
                 if below <= lines[line] < above:
@@ -113,12 +113,12 @@ def change_cuts(rng, n_proposals, n_scans, law, budget, tree, data, places):
             inside[other] = 0 if first <= other_lines[other] < last else -1
         room = room_for(tree, data[axis], inside, 1)
         free, sides, side_cells, side_sums, log_q = _divide(
-            rng, n_scans, law, data[axis], lines, inside, room, bounds, log_sides, not adding
+            rng, n_scans, prior, data[axis], lines, inside, room, bounds, log_sides, not adding
         )
         if adding:
             marginals = (
-                log_block(law, side_cells[LEFT], side_sums[LEFT]),
-                log_block(law, side_cells[RIGHT], side_sums[RIGHT]),
+                log_block(prior, side_cells[LEFT], side_sums[LEFT]),
+                log_block(prior, side_cells[RIGHT], side_sums[RIGHT]),
             )
             log_ratio += marginals[LEFT] + marginals[RIGHT] - tree.numbers[node, MARGINAL]
             log_shares = 0.0
@@ -159,7 +159,7 @@ def _longer(array, more):
 
 
 @kernel
-def _divide(rng, n_scans, law, data, places, inside, room, bounds, log_sides, forced):
+def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, forced):
     """Divide the lines between neighboring cuts anew; ``forced``, keep them and find ln q.
 
     Lines of the node that are beyond the neighboring cuts stay on their side. The launch state comes from
@@ -229,8 +229,8 @@ def _divide(rng, n_scans, law, data, places, inside, room, bounds, log_sides, fo
             gain = 0.0
             if cells[index] > 0:
                 own = (slots[first:last], values[first:last], last - first)
-                gain += log_gain(law, side_cells[LEFT], side_sums[LEFT], cells[index], *own)
-                gain -= log_gain(law, side_cells[RIGHT], side_sums[RIGHT], cells[index], *own)
+                gain += log_gain(prior, side_cells[LEFT], side_sums[LEFT], cells[index], *own)
+                gain -= log_gain(prior, side_cells[RIGHT], side_sums[RIGHT], cells[index], *own)
             log_odds = gain + log_sides[LEFT] - log_sides[RIGHT]
             is_last = scan == n_scans + 1
             if is_last and forced:

@@ -57,17 +57,17 @@ def _count_labels(data, order, first, last, added, filled):
 
 
 @kernel
-def _log_gain(law, m, n, sums, added, filled, n_filled):
+def _log_gain(prior, m, n, sums, added, filled, n_filled):
     """Return ln p(cells of the leaf and ``m`` more) - ln p(cells of the leaf)."""
-    gain = total_rise(law, n) - total_rise(law, n + m)
+    gain = total_rise(prior, n) - total_rise(prior, n + m)
     for a in range(n_filled):
         slot = filled[a]
-        gain += slot_rise(law, sums[slot] + added[slot]) - slot_rise(law, sums[slot])
+        gain += slot_rise(prior, sums[slot] + added[slot]) - slot_rise(prior, sums[slot])
     return gain
 
 
 @kernel
-def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
+def sweep_label_lines(rng, axis, prior, tree, data, places, other_places):
     """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval."""
     frame = frame_of(tree, 0, axis, other_places)
     leaves, ranges, steps = frame.leaves, frame.ranges, frame.steps
@@ -103,7 +103,7 @@ def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
             if ranges[index, 0] <= own < ranges[index, 1]:
                 _put(data, order, first, last, tree, leaf, -1)
             n, sums = tree.links[leaf, CELLS], tree.sums[leaf]
-            gain = _log_gain(law, last - first, n, sums, added, filled, n_filled)
+            gain = _log_gain(prior, last - first, n, sums, added, filled, n_filled)
             steps[ranges[index, 0]] += gain
             steps[ranges[index, 1]] -= gain
         for a in range(n_filled):
@@ -115,5 +115,5 @@ def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
             if ranges[index, 0] <= chosen < ranges[index, 1]:
                 first, last = starts[ranges[index, 2]], starts[ranges[index, 3]]
                 _put(data, order, first, last, tree, leaves[index], 1)
-    mark_leaves(law, tree, 0)
+    mark_leaves(prior, tree, 0)
     return n_moved

@@ -313,7 +313,7 @@ def add_line(tree, frame, interval, room, n_active):
 
 
 @kernel
-def sweep_lines(rng, axis, law, tree, data, places, other_places):
+def sweep_lines(rng, axis, prior, tree, data, places, other_places):
     """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval.
 
     ``data`` are the lines of this axis. Cached marginals of leaves are not kept: see ``mark_leaves``.
@@ -340,18 +340,18 @@ def sweep_lines(rng, axis, law, tree, data, places, other_places):
                 tree.links[leaf, CELLS] -= m
                 for a in range(n_active):
                     tree.sums[leaf, room.slots[a]] -= part[a]
-            gain = log_gain(law, tree.links[leaf, CELLS], tree.sums[leaf], m, room.slots, part, n_active)
+            gain = log_gain(prior, tree.links[leaf, CELLS], tree.sums[leaf], m, room.slots, part, n_active)
             frame.steps[h0] += gain
             frame.steps[h1] -= gain
         chosen = enter(rng, frame, places, line)
         n_moved += chosen != own
         add_line(tree, frame, chosen, room, n_active)
-    mark_leaves(law, tree, 0)
+    mark_leaves(prior, tree, 0)
     return n_moved
 
 
 @kernel
-def recount(law, tree, top, data, places, other_places):
+def recount(prior, tree, top, data, places, other_places):
     """Compute the statistics of all leaves below ``top`` afresh from the cells of the rows in it.
 
     Returns ln p of these cells.
@@ -366,4 +366,4 @@ def recount(law, tree, top, data, places, other_places):
         if frame.edges[0] <= places[line] < frame.edges[-1]:
             n_active = sum_line(data, line, frame.other_intervals, room)
             add_line(tree, frame, interval_at(frame.edges, places[line]), room, n_active)
-    return mark_leaves(law, tree, top)
+    return mark_leaves(prior, tree, top)

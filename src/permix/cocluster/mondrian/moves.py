@@ -54,7 +54,9 @@ class ChangeCuts(Proposals):
             return Info("cuts", 0, 0)
         state.make_room(2 * self.n_proposals)
         data, numbers = state.data, (self.n_proposals, self.n_scans)
-        accepted = change_cuts(rng, *numbers, data.law, state.budget, state.tree, state.lines, state.places)
+        accepted = change_cuts(
+            rng, *numbers, data.block_prior, state.budget, state.tree, state.lines, state.places
+        )
         return Info("cuts", self.n_proposals, int(accepted))
 
 
@@ -62,15 +64,15 @@ class ChangeCuts(Proposals):
 class ShiftCuts(Proposals):
     """Move cuts: between their neighbors with the lines beside them, and past lines that stay.
 
-    Of the second kind, which is dearer, there are a tenth as many proposals, at least one.
+    Of the second, which are more expensive, there are a tenth as many proposals, at least one.
     """
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Propose both kinds, and draw the times of all cuts."""
+        """Propose both, and draw the times of all cuts."""
         n_past = max(1, self.n_proposals // 10)
         stretched = stretch_cuts(rng, self.n_proposals, state.budget, state.tree, state.places)
-        law, tree = state.data.law, state.tree
-        shifted = shift_cuts(rng, n_past, law, state.budget, tree, state.spare, state.lines, state.places)
+        prior, tree = state.data.block_prior, state.tree
+        shifted = shift_cuts(rng, n_past, prior, state.budget, tree, state.spare, state.lines, state.places)
         draw_times(rng, state.budget, tree)
         parts = (Info("stretch", self.n_proposals, int(stretched)), Info("shift", n_past, int(shifted)))
         return Info("shift cuts", self.n_proposals + n_past, int(stretched + shifted), parts)
@@ -102,7 +104,7 @@ class RedrawSubtree(Proposals):
             axes, cuts, times = (np.array(each) for each in draw_cuts(rng, rectangle, born, state.budget))
             # Drawn first: what is drawn must not depend on how much room there is.
             state.make_room(len(axes))
-            data = (state.data.law, state.tree, state.spare, state.lines, state.places)
+            data = (state.data.block_prior, state.tree, state.spare, state.lines, state.places)
             accepted += redraw_subtree(rng, *data, top, axes, cuts, times)
         return Info("redraw", self.n_proposals, int(accepted))
 

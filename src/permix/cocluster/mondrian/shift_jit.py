@@ -6,8 +6,8 @@
   density cancels against the room that lines have, and what is left is the density of the tree.
 - A cut anywhere between the cuts of its own axis that it must not pass: uniform, lines stay, and those that
   it passes change blocks.
-- A subtree is replaced by one drawn from the prior: the likelihood ratio and the number of nodes to
-  choose from decide.
+- A subtree is replaced by one drawn from the prior, which is accepted by the likelihood ratio and the
+  number of nodes to choose from.
 - The time of each cut from its conditional.
 """
 
@@ -109,7 +109,7 @@ def stretch_cuts(rng, n_proposals, budget, tree, places):
 
 
 @kernel
-def shift_cuts(rng, n_proposals, law, budget, tree, spare, data, places):
+def shift_cuts(rng, n_proposals, prior, budget, tree, spare, data, places):
     """Move cuts past lines; returns how many moved. ``spare`` is a tree of the same capacity to write on."""
     n_accepted = 0
     for _ in range(n_proposals):
@@ -129,10 +129,10 @@ def shift_cuts(rng, n_proposals, law, budget, tree, spare, data, places):
         new = lowest + (highest - lowest) * rng.random()
         if not lowest < new < highest:
             continue
-        before = log_density(tree, node, budget) + mark_leaves(law, tree, node)
+        before = log_density(tree, node, budget) + mark_leaves(prior, tree, node)
         copy_tree(tree, spare)
         _move_cut(tree, node, new)
-        after = recount(law, tree, node, data[0], places[0], places[1]) + log_density(tree, node, budget)
+        after = recount(prior, tree, node, data[0], places[0], places[1]) + log_density(tree, node, budget)
         if -rng.standard_exponential() < after - before:
             n_accepted += 1
         else:
@@ -158,13 +158,13 @@ def graft(tree, top, axes, cuts, times):
 
 
 @kernel
-def redraw_subtree(rng, law, tree, spare, data, places, top, axes, cuts, times):
+def redraw_subtree(rng, prior, tree, spare, data, places, top, axes, cuts, times):
     """Propose cuts drawn from the prior for the subtree of a random node; returns 1 or 0."""
-    before = mark_leaves(law, tree, top)
+    before = mark_leaves(prior, tree, top)
     n_before = 2 * nodes_of(tree, LEAVES).shape[0] - 1
     copy_tree(tree, spare)
     graft(tree, top, axes, cuts, times)
-    log_ratio = recount(law, tree, top, data[0], places[0], places[1]) - before
+    log_ratio = recount(prior, tree, top, data[0], places[0], places[1]) - before
     log_ratio += math.log(n_before / (2 * nodes_of(tree, LEAVES).shape[0] - 1))
     if -rng.standard_exponential() < log_ratio:
         return 1

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines
-from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw
+from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior
 from permix.cocluster.cells.cell_lines_jit import Lines
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.mondrian.bases_jit import sweep_base_lines
@@ -26,9 +26,9 @@ SWEEPS = {Lines: sweep_lines, BaseLines: sweep_base_lines, LabelLines: sweep_lab
 
 @dataclasses.dataclass(frozen=True)
 class MondrianData:
-    """What the cells of a matrix say, by row and by column, and the law of a block; never written."""
+    """What the cells of a matrix say, by row and by column, and the prior of a block; never written."""
 
-    law: CountLaw | MomentLaw
+    block_prior: CountPrior | MomentPrior
     by_row: Lines | BaseLines | LabelLines
     by_column: Lines | BaseLines | LabelLines
     n_rows: int
@@ -41,7 +41,7 @@ class MondrianData:
     def of(cls, matrix: EncodedMatrix) -> MondrianData:
         """Return those of a matrix."""
         cells = (matrix.n_rows, matrix.n_columns, matrix.family.n_slots, matrix.family.sums_dtype)
-        return cls(matrix.law, matrix.by_row, matrix.by_column, *cells, matrix.log_constant)
+        return cls(matrix.block_prior, matrix.by_row, matrix.by_column, *cells, matrix.log_constant)
 
 
 class MondrianState:
@@ -78,7 +78,9 @@ class MondrianState:
     def sweep(self, rng: np.random.Generator, axis: int) -> int:
         """Draw the coordinate of every row (axis 0) or column (axis 1) given all else."""
         sweep, others = SWEEPS[type(self.data.by_row)], self.places[1 - axis]
-        return int(sweep(rng, axis, self.data.law, self.tree, self.lines[axis], self.places[axis], others))
+        return int(
+            sweep(rng, axis, self.data.block_prior, self.tree, self.lines[axis], self.places[axis], others)
+        )
 
     def refresh(self) -> None:
         """Number nodes in pre-order and recompute statistics, so that resumed chains go on the same way."""
@@ -87,7 +89,7 @@ class MondrianState:
     def _put_down(self, axis: np.ndarray, cuts: np.ndarray, times: np.ndarray) -> None:
         self._allocate(max(FIRST_CAPACITY, 1 << (len(axis) + 1).bit_length()))
         graft(self.tree, 0, axis, cuts, times)
-        recount(self.data.law, self.tree, 0, self.lines[0], self.places[0], self.places[1])
+        recount(self.data.block_prior, self.tree, 0, self.lines[0], self.places[0], self.places[1])
 
     @property
     def n_blocks(self) -> int:
@@ -131,12 +133,12 @@ class MondrianState:
         axis, cuts, times = self.preorder()
         rows, columns = self.intervals(0), self.intervals(1)
         log_likelihood = self.log_likelihood()
-        n_row_clusters, n_column_clusters, n_blocks = self.partition().count_kinds(rows, columns)
+        n_row_clusters, n_column_clusters, n_blocks = self.partition().count_groups(rows, columns)
         return {
             "row_labels": rows,
             "column_labels": columns,
-            "n_row_clusters": n_row_clusters,
-            "n_column_clusters": n_column_clusters,
+            "n_row_groups": n_row_clusters,
+            "n_column_groups": n_column_clusters,
             "n_blocks": n_blocks,
             "n_cuts": int(np.count_nonzero(axis >= 0)),
             "log_likelihood": log_likelihood,

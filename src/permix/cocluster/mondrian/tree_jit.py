@@ -215,14 +215,14 @@ def neighbors(tree, axis, places, place, first, second):
 
 
 @kernel
-def mark_leaves(law, tree, top):
+def mark_leaves(prior, tree, top):
     """Compute ln p(cells) of all leaves below ``top`` from their statistics, and return the sum."""
     nodes = nodes_below(tree, top)
     total = 0.0
     for index in range(nodes.shape[0]):
         node = nodes[index]
         if tree.links[node, AXIS] == LEAF:
-            tree.numbers[node, MARGINAL] = log_block(law, tree.links[node, CELLS], tree.sums[node])
+            tree.numbers[node, MARGINAL] = log_block(prior, tree.links[node, CELLS], tree.sums[node])
             total += tree.numbers[node, MARGINAL]
     return total
 

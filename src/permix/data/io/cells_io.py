@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -32,9 +33,9 @@ from permix.data.io import cells_layout as layout_of
 from permix.data.io.headers import DECIMAL_COMMA, NOTHING, has_header, is_number, split_header
 from permix.data.io.numpy_files import read_sparse
 from permix.data.io.table_columns import Table, guess_delimiter, missing_mask, naturals
-from permix.data.io.text_files import PathLike, plain_suffix, read_text
+from permix.data.io.text_files import PathLike, check_file, plain_suffix, read_text
 from permix.data.labels import Array, Label, as_column, as_objects, factorize, repeats
-from permix.errors import Argument, DataError, ParameterError, PermixWarning
+from permix.errors import Argument, DataError, ParameterError, PermixWarning, Wording, about_parameters
 
 LAYOUTS = ("auto", "wide", "long")
 RowColumn = str | Literal[False] | None
@@ -51,6 +52,7 @@ def read_cells(
     header: bool | None = None,
     row_column: RowColumn = None,
     delimiter: str | None = None,
+    ignore: Label | Iterable[Label] = (),
 ) -> Cells:
     """Read a matrix with missing cells from a file.
 
@@ -70,6 +72,8 @@ def read_cells(
     delimiter : str, optional
         Left out, a tab for ``.tsv`` and otherwise the most frequent of comma, semicolon, tab and ``|`` in
         the first line.
+    ignore : str or list of str, optional
+        Columns of a text file to leave out.
     missing : number, str, or a list of these, optional
         Values that stand for missing cells, such as -1 or "refused", besides blank ones.
     new_rows : bool
@@ -95,13 +99,17 @@ def read_cells(
         raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
     codes = MissingCodes(missing)
     if plain_suffix(path) == "npz":
-        if layout == "long" or header is not None or row_column is not None or delimiter is not None:
+        check_file(path)
+        options = (header, row_column, delimiter)
+        if layout == "long" or any(given is not None for given in options) or ignore not in ((), []):
             idle = (Argument("layout"), ", ", Argument("header"), ", ", Argument("row_column"))
             said = f"{path}: a sparse matrix has neither lines nor names; "
-            raise DataError(said, *idle, " and ", Argument("delimiter"), " are for text files")
+            more = (Wording(", delimiter", ""), " and ", Argument("ignore"), " are for text files")
+            with about_parameters():
+                raise DataError(said, *idle, *more)
         entries, origin = sparse_entries(read_sparse(path), codes), f"from {path}, a sparse matrix"
         return looked_over(Cells(*entries, origin=origin, new_rows=new_rows), codes, new_rows)
-    table = _table_of_file(path, delimiter, header, layout, codes)
+    table = _table_of_file(path, delimiter, header, layout, codes).without(ignore)
     origin = f"from {path}, without a header" if layout_of.has_no_names(table) else f"from {path}"
     cells = _cells_of_table(table, layout, row_column, origin, codes, new_rows, from_text=True)
     return looked_over(cells, codes, new_rows)

@@ -175,7 +175,8 @@ def warn_of_identifiers(table: Table, kept: list[int], named: int | None) -> Non
     if not found or 2 * len(found) > len(kept):  # where most are so, the matrix is made of such numbers
         return
     name = table.names[found[0]] if not has_no_names(table) else found[0] + 1
-    way_out: tuple[str | Argument, ...] = ("leave it out if it is no part of the matrix",)
+    ignored = Wording("leave it out", f"--ignore {name} leaves it out")
+    way_out: tuple[str | Argument | Wording, ...] = ("if it is no part of the matrix, ", ignored)
     if named is None and not has_no_names(table):
         way_out = ("if it names the rows, say ", Argument("row_column", name))
     more = f" (so have {len(found) - 1} others)" if len(found) > 1 else ""

@@ -58,13 +58,13 @@ def long_columns(table: Any, names: tuple[str, str, str]) -> list[Array]:
         except TypeError:
             wrong = True
         if wrong:
-            raise DataError(f"row {row} (counting from 0) is {entries!r}; it needs ({', '.join(names)})")
+            raise DataError(f"row {row + 1} is {entries!r}; it needs ({', '.join(names)})")
     return [as_column([entries[place] for entries in rows], names[place]) for place in range(3)]
 
 
 def in_row(position: int) -> str:
     """Name a row of a long table for a message."""
-    return f"row {position} (counting from 0)"
+    return f"row {position + 1}"
 
 
 def number_column(values: Array, what: str) -> Array:

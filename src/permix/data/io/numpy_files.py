@@ -9,16 +9,15 @@ import math
 import os
 import zipfile
 import zlib
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from permix.data.io.text_files import PathLike, check_file
 from permix.data.labels import Array
 from permix.errors import FileFormatError
 from permix.files import check_sizes, too_large, unpacking_limit
 
-PathLike = str | os.PathLike[str]
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -27,7 +26,7 @@ _HEADERS = {
 
 def read_npy(path: PathLike) -> Array:
     """Read one array of numbers or text."""
-    _require_file(path)
+    check_file(path)
     try:
         with open(path, "rb") as handle:
             _check_header(handle, os.fstat(handle.fileno()).st_size)
@@ -41,7 +40,7 @@ def read_sparse(path: PathLike) -> Any:
     """Read a sparse matrix that ``scipy.sparse.save_npz`` wrote."""
     import scipy.sparse
 
-    _require_file(path)
+    check_file(path)
     try:
         with open(path, "rb") as handle, zipfile.ZipFile(handle) as archive:
             check_sizes(archive, os.fstat(handle.fileno()).st_size, unpacking_limit())
@@ -56,7 +55,7 @@ def read_sparse(path: PathLike) -> Any:
         matrix = scipy.sparse.load_npz(path)
         # Whatever is done with it takes a number for every row and for every column.
         if matrix.ndim != 2 or 8 * sum(matrix.shape) > unpacking_limit():
-            raise FileFormatError(f"with shape {matrix.shape} {too_large(unpacking_limit())}")
+            raise FileFormatError(too_large(unpacking_limit(), f"with shape {matrix.shape} "))
         if hasattr(matrix, "check_format"):
             matrix.check_format(full_check=True)
         if matrix.dtype.kind not in "biuf":
@@ -72,13 +71,6 @@ def read_sparse(path: PathLike) -> Any:
         reason = str(error) or type(error).__name__
         raise FileFormatError(f"{path}: not a sparse matrix, or damaged ({reason})", path) from error
     return matrix
-
-
-def _require_file(path: PathLike) -> None:
-    if Path(path).is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a file")
-    if not Path(path).exists():
-        raise FileNotFoundError(f"there is no file {path}")
 
 
 def _check_header(stream: IO[bytes], n_bytes: int) -> None:

@@ -34,7 +34,15 @@ from permix.data.io.preflib_writer import write_preflib as write_preflib
 from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, read_text, shorten
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings, padded
-from permix.errors import Argument, DataError, FileFormatError, ParameterError, PermixWarning
+from permix.errors import (
+    Argument,
+    DataError,
+    FileFormatError,
+    Message,
+    ParameterError,
+    PermixWarning,
+    Wording,
+)
 
 _NUMBER = re.compile(r"[0-9]{1,15}")  # fits 64 bits, also when many are added up
 _ENTRY = re.compile(r"\{([^{}]*)\}|([^{},]+)")
@@ -126,7 +134,8 @@ class _Reader:
     def doubt(self, message: str) -> None:
         """An error, unless the caller said ``strict=False``."""
         if self.strict:
-            raise FileFormatError(f"{self.path}: {message} (strict=False reads it all the same)", self.path)
+            way_out = Wording(" (strict=False reads it all the same)", "; correct the file")
+            raise FileFormatError(Message(f"{self.path}: {message}", way_out), self.path)
         warnings.warn(f"{self.path}: {message}", PermixWarning, stacklevel=4)
 
     # -- header ------------------------------------------------------------------------------

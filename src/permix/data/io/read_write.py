@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from permix.data.io import preflib, tables
-from permix.data.io.text_files import PREFLIB, TABLES, PathLike, plain_suffix
+from permix.data.io.text_files import PREFLIB, TABLES, PathLike, check_file, plain_suffix
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError
+from permix.errors import Argument, DataError, about_parameters
 
 
 def read(path: PathLike, **options: Any) -> Rankings | Preferences:
@@ -25,12 +26,11 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         ``count_column``, ``on_cycle``, ``ignore``, ``delimiter``, ``header`` for tables.
     """
     reader = preflib.read_preflib if _kind(path) == "preflib" else tables.read_table
-    try:
-        return reader(path, **options)
-    except TypeError as error:
-        if "unexpected keyword argument" in str(error):
-            raise DataError(f"{path}: {error}") from error
-        raise
+    readers = [reader] if reader is preflib.read_preflib else [reader, tables.from_frame]
+    known = {name for taking in readers for name in inspect.signature(taking).parameters}
+    check_file(path)
+    _refuse_options(path, [name for name in options if name not in known])
+    return reader(path, **options)
 
 
 def write(obj: Rankings | Preferences, path: PathLike, **options: Any) -> None:
@@ -39,11 +39,19 @@ def write(obj: Rankings | Preferences, path: PathLike, **options: Any) -> None:
     ``layout`` is passed on to :func:`permix.write_table`.
     """
     if _kind(path) == "preflib":
-        if options:
-            raise DataError(f"{path}: a PrefLib file takes no options ({', '.join(options)})")
+        _refuse_options(path, list(options))
         preflib.write_preflib(obj, path)
     else:
         tables.write_table(obj, path, **options)
+
+
+def _refuse_options(path: PathLike, unknown: list[str]) -> None:
+    """Refuse options of the other kind of file."""
+    kinds = ["a PrefLib file", "a table"]
+    here, other = kinds if _kind(path) == "preflib" else kinds[::-1]
+    for name in unknown:
+        with about_parameters():
+            raise DataError(Argument(name), f" says nothing about {here}, as {path} is, but about {other}")
 
 
 def _kind(path: PathLike) -> str:

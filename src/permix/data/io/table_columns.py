@@ -13,7 +13,7 @@ import numpy as np
 from permix.data.io.column_names import column_places
 from permix.data.io.text_files import PathLike, plain_suffix, shorten
 from permix.data.labels import Array, Label, as_objects, is_missing, repeats, some_names
-from permix.errors import DataError, FileFormatError
+from permix.errors import Argument, DataError, FileFormatError
 
 DELIMITERS = ",\t;|"
 BLANK = frozenset({"", "NA", "NaN", "nan"})
@@ -27,6 +27,7 @@ class Table(NamedTuple):
     columns: list[Array]
     where: Callable[[int], str]
     source: str
+    numbered: bool = False  # whether the columns are called 1, 2, … for want of names
 
     @classmethod
     def of_frame(cls, frame: Any) -> Table:
@@ -45,7 +46,7 @@ class Table(NamedTuple):
         for series in known.iter_columns():
             column = np.asarray(series.to_numpy())
             columns.append(column if column.dtype.kind in "iufO" else column.astype(object))
-        return cls(names, columns, lambda row: f"row {row} of the frame (counting from 0)", "the frame")
+        return cls(names, columns, lambda row: f"row {row + 1} of the frame", "the frame")
 
     @classmethod
     def of_lines(cls, path: PathLike, names: list[Label], lines: list[int], rows: list[list[str]]) -> Table:
@@ -63,13 +64,11 @@ class Table(NamedTuple):
         return column_places(self.names, role)
 
     def named(self, wanted: object, purpose: str) -> int:
-        """Place of the column of this name; the purpose goes into the error where there is none."""
-        if wanted not in self.names:
-            raise DataError(
-                f"{self.source}: there is no column {wanted!r}{purpose}; the columns are "
-                f"{some_names(self.names)}"
-            )
-        return self.names.index(wanted)
+        """Place of the column of this name or number; the purpose goes into the error if there is none."""
+        names: list[object] = [*self.names, *map(str, self.names)]
+        if wanted not in names:
+            raise no_column(self.source, wanted, purpose, self.names)
+        return names.index(wanted) % len(self.names)
 
     def find(self, wanted: object, role: str) -> int | None:
         """Place of the column the caller named, else of the one with a usual name, else None."""
@@ -80,15 +79,16 @@ class Table(NamedTuple):
         places = self.places(role)
         if len(places) > 1:
             found = " and ".join(repr(self.names[place]) for place in places)
-            raise DataError(f"{self.source}: {found} could both be the {role}; name it with {role}_column=")
+            named = Argument(f"{role}_column")
+            way_out = ("name it with ", named) if role in ("agent", "count") else ("rename the other",)
+            raise DataError(f"{self.source}: {found} could both be the {role}; ", *way_out)
         return places[0] if places else None
 
     def without(self, ignored: Label | Iterable[Label]) -> Table:
         """Return the table without some of its columns."""
         ignored = [ignored] if isinstance(ignored, str | int) else list(ignored)
-        for name in ignored:
-            self.named(name, " to ignore")
-        kept = [place for place, name in enumerate(self.names) if name not in ignored]
+        dropped = {self.named(name, " to ignore") for name in ignored}
+        kept = [place for place in range(len(self.names)) if place not in dropped]
         if ignored and not kept:
             raise DataError(f"{self.source}: every column is ignored; leave one")
         names = [self.names[place] for place in kept]
@@ -109,6 +109,12 @@ class Table(NamedTuple):
         column, name = self.columns[place], self.names[place]
         self.refuse(missing_mask(column), f"nothing in column {name!r}{way_out}")
         return naturals(column)
+
+
+def no_column(source: object, wanted: object, purpose: str, names: Iterable[Label]) -> DataError:
+    """Return the error about a column that is not there."""
+    columns = some_names(list(names))
+    return DataError(f"{source}: there is no column {wanted!r}{purpose}; the columns are {columns}")
 
 
 def missing_mask(column: Array) -> Array:
@@ -175,8 +181,9 @@ def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, 
         fields = [field.strip() for field in row]
         width = width or len(fields)
         if len(fields) != width:
+            found = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
             raise FileFormatError(
-                f"{path}, line {start}: {len(fields)} fields where the first line has {width}: "
+                f"{path}, line {start}: {found} where the first line has {width}: "
                 f"{shorten(delimiter.join(row))!r}",
                 path,
                 start,

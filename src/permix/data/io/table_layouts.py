@@ -25,7 +25,7 @@ import numpy as np
 from permix.data.io.column_names import LONG_RANKS, plain
 from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
 from permix.data.labels import Array, Label, some_names
-from permix.errors import Argument, DataError
+from permix.errors import Argument, DataError, Part, Wording
 
 LAYOUTS = ("orders", "ranks", "pairs", "ratings")
 
@@ -39,7 +39,14 @@ _RANKS = Argument("layout", "ranks")
 _OR_NAME_IT = (", or name it with ", Argument("agent_column"), " or ", Argument("count_column"))
 _MANY_ROWS = 20
 _SAYS_NOTHING = re.compile(r"(?:rank|x|v|var|col|column)?(\d+)\Z")
-_FOR_NUMBERS = "tables of answers or measurements go to permix.DPMixture (permix fit dp-mixture)"
+_FOR_NUMBERS = Wording(
+    "tables of answers or measurements go to permix.DPMixture",
+    "tables of answers or measurements are for permix fit dp-mixture",
+)
+_FOR_RATINGS = Wording(
+    "ratings (higher is better) go to permix.Preferences.from_ratings",
+    "ratings (higher is better) stand in lines agent, item, rating and are read with --layout ratings",
+)
 
 
 def position(name: Label) -> int | None:
@@ -78,7 +85,8 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             "out with ",
             Argument("ignore", names[0]),
             *_OR_NAME_IT,
-            "; if it is a place, rename it" if places else "; if it is a place, pass items=[...]",
+            "; if it is a place, ",
+            "rename it" if places else Wording("pass items=[...]", "call the columns pos1, pos2, …"),
         )
 
 
@@ -143,14 +151,14 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
     raise DataError(
         f"{table.where(bad)}: these numbers are not a ranking from 1 on: ",
         *(otherwise if possible else ()),
-        f"ratings (higher is better) go to permix.Preferences.from_ratings; {_FOR_NUMBERS}. A column "
-        "that counts or names agents is set apart with ",
+        *(_FOR_RATINGS, "; ", _FOR_NUMBERS),
+        ". A column that counts or names agents is set apart with ",
         *(Argument("count_column"), " or ", Argument("agent_column")),
         *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
     )
 
 
-def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tuple[str | Argument, ...]:
+def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tuple[Part, ...]:
     """Parts of a message about text in columns whose names say nothing about their role."""
     if _looks_long(table):
         said = "each row seems to be one statement, but the column names do not say so: "
@@ -162,7 +170,8 @@ def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tup
     if _could_be_orders(table, wide, text):
         return f"{held}; say ", Argument("layout", "orders"), " if each row lists items, best first"
     said = f"this does not look like rankings: {held}. Where only some columns are ranks, name them with "
-    return said, _RANKS, f", items=[...]; {_FOR_NUMBERS}"
+    only = Wording(", items=[...]; ", " and leave out the others with --ignore; ")
+    return said, _RANKS, only, _FOR_NUMBERS
 
 
 def _looks_long(table: Table) -> bool:
@@ -210,7 +219,9 @@ def _could_be_orders(table: Table, wide: list[int], text: list[int]) -> bool:
 
 
 def ordered_places(table: Table, wide: list[int]) -> list[int]:
-    """Columns of an ordering in the order of their numbers, which must run from 1."""
+    """Columns of an ordering in the order of their numbers, which must run from 1 if the file has them."""
+    if table.numbered:
+        return wide
     number: list[int] = []
     for place in wide:
         name = table.names[place]

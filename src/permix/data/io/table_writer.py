@@ -218,7 +218,7 @@ def _refuse_agents_twice(obj: Preferences, layout: str) -> None:
     agents = obj.agents.tolist()
     for first, row in repeats(agents):
         raise DataError(
-            f"rows {first} and {row} (counting from 0) are both of agent {agents[row]!r}, and a "
+            f"rows {first + 1} and {row + 1} are both of agent {agents[row]!r}, and a "
             f"table of {layout} would make one agent of them; give them different ids or use ",
             Argument("layout", "ranks"),
         )

@@ -25,7 +25,7 @@ from permix.data.labels import Array, Label, clean_items, encode_agents, encode_
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings, repeated_item
-from permix.errors import Argument, DataError, PermixWarning, Wording
+from permix.errors import Argument, DataError, Part, PermixWarning, Wording
 
 Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
@@ -118,14 +118,15 @@ def read_table(
 def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
     text = read_text(path)
     decide = partial(has_header, path, known=_is_known, numbers_may_be_names=True)
-    names, lines, rows = split_header(path, text, delimiter or guess_delimiter(path, text), header, decide)
+    found, lines, rows = split_header(path, text, delimiter or guess_delimiter(path, text), header, decide)
+    names = found
     if names is None:
         names = [str(place) for place in range(1, len(rows[0]) + 1)]
         if len(names) == len(_LONG.get(layout, ())):
             names = list(_LONG[layout])
         if header is None:
             warn_of_no_header(path, rows[0], ", ".join(names[:2]))
-    return Table.of_lines(path, list(names), lines, rows)
+    return Table.of_lines(path, list(names), lines, rows)._replace(numbered=found is None)
 
 
 def _is_known(name: str) -> bool:
@@ -187,13 +188,13 @@ def from_table(
 # -- columns -------------------------------------------------------------------------------------
 
 
-def _numbers(table: Table, place: int, what: str, way_out: str = "") -> Array:
+def _numbers(table: Table, place: int, what: str, *way_out: Part) -> Array:
     """Return a column as floats; refuse what is no number."""
     column = table.columns[place]
     values = numbers(column)
     if values is None:
         row = next(row for row in range(len(column)) if numbers(column[row : row + 1]) is None)
-        raise DataError(f"{table.where(row)}{what} {column[row]!r} is not a number{way_out}")
+        raise DataError(f"{table.where(row)}{what} {column[row]!r} is not a number", *way_out)
     return values
 
 
@@ -262,7 +263,8 @@ def _refuse_numbers_among_names(table: Table, places: list[int]) -> None:
                 f"{table.names[text[0]]!r} holds names, so they are not places of one ordering. A column "
                 "that counts or names agents is set apart with ",
                 *(Argument("count_column"), " or ", Argument("agent_column")),
-                "; if numbers are names of items, pass items=[...]",
+                "; if numbers are names of items, ",
+                Wording("pass items=[...]", "call the columns pos1, pos2, …"),
             )
 
 
@@ -287,8 +289,11 @@ def _without_zeros(table: Table, flat: Array, width: int, names: tuple[Label, ..
         if not repeated.any() and not followed.any():
             row = int(np.argmax(zero.any(axis=1)))
             raise DataError(
-                f"{table.where(row)}: 0 could be an item or a place left empty; pass items= with the names, "
-                "with or without 0"
+                f"{table.where(row)}: 0 could be an item or a place left empty; ",
+                Wording(
+                    "pass items= with the names, with or without 0",
+                    "leave such places blank, or call the item otherwise",
+                ),
             )
         padding = bool(repeated.any())
     if not padding:
@@ -311,8 +316,8 @@ def _ranks(
     ranks = np.empty((table.n_rows, len(places)))
     for target, place in enumerate(places):
         column = table.columns[place]
-        left_out = "; columns that hold no ranks are left out with items=[...]"
-        values = _numbers(table, place, f", column {table.names[place]!r}: rank", left_out)
+        left_out = ("; columns that hold no ranks are left out with ", Wording("items=[...]", "--ignore"))
+        values = _numbers(table, place, f", column {table.names[place]!r}: rank", *left_out)
         bad = (values < 0) | np.isinf(values)
         if bad.any():
             row = int(np.argmax(bad))
@@ -325,7 +330,8 @@ def _ranks(
                 f"{table.source}: column {table.names[place]!r} goes up to {np.nanmax(values):g}, but "
                 f"ranks of {len(places)} items end at {len(places)}. If it counts agents, say ",
                 Argument("count_column", table.names[place]),
-                "; columns that are no items are left out by naming the items: items=[...]",
+                "; columns that are no items are left out ",
+                Wording("by naming the items: items=[...]", "with --ignore"),
             )
         ranks[:, target] = values
     ranks[ranks == 0] = np.nan

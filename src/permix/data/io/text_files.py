@@ -16,14 +16,21 @@ PREFLIB = ("soc", "soi", "toc", "toi", "cat")
 TABLES = ("csv", "tsv", "tab")
 
 
+def check_file(path: PathLike) -> None:
+    """Refuse what is no file, before it is opened: to wait for a pipe may take forever."""
+    file = Path(path)
+    if not file.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    if file.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    if not file.is_file():
+        raise DataError(f"{path} is a pipe or a device; the data must be a file, which can be read twice")
+
+
 def read_text(path: PathLike) -> str:
     """Return the text of a UTF-8 file; gzip is recognized by content, not by name."""
-    if Path(path).is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a file")
-    try:
-        raw = read_unpacked(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path}") from None
+    check_file(path)
+    raw = read_unpacked(path)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle import completions_jit as jit
-from permix.distributions.angle.lists_jit import LEAST, weigh_lists
+from permix.distributions.angle.lists_jit import LANES, LEAST, item_sets, weigh_lists
 from permix.distributions.angle.scores import standard_scores
 from permix.distributions.base import whole_number
 from permix.errors import DataError
@@ -57,14 +57,14 @@ def log_compatible_sums(
     alone = np.ones(len(rankings), dtype=bool)
     if len(lists):
         listed, lengths, _ = _rows(rankings, lists)
-        rest, subsets = np.empty(1 << n_items), np.empty(len(lists), np.int64)
+        rest, factors = np.empty((1 << n_items, LANES)), np.empty((n_items, n_items, LANES))
+        known, sums = (listed, lengths, item_sets(listed)), np.empty((n_components, len(lists)))
         alone[lists] = False
-        for component, tilt in enumerate(table):
-            sums = np.empty(len(lists))
-            weigh_lists(listed, lengths, tilt, scores, rest, subsets, sums)
-            found[lists, component] = sums
+        for first in range(0, n_components, LANES):
+            weigh_lists(first, *known, table, scores, factors, rest, sums, np.empty(n_components))
             # Where the common table has lost their digits, rows need one of their own.
-            alone[lists] |= rest[subsets] <= LEAST
+            alone[lists] |= (rest[known[2]] <= LEAST).any(axis=1)
+        found[lists] = sums.T
 
     exact = np.flatnonzero(alone & (terms <= MOST_TERMS))
     if len(exact):
@@ -120,11 +120,9 @@ def sample_completions(
     n_sweeps = whole_number("n_sweeps", n_sweeps, 1)
     chosen = np.zeros(len(rankings), np.int64) if labels is None else np.asarray(labels)
     if chosen.shape != (len(rankings),) or chosen.dtype.kind not in "iu":
-        raise DataError(f"labels must be {len(rankings)} whole numbers, the component of each row")
+        raise DataError(f"labels must be {len(rankings)} whole numbers, the group of each row")
     if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(table)):
-        raise DataError(
-            f"labels go from {chosen.min()} to {chosen.max()}; tilts has {len(table)} component(s)"
-        )
+        raise DataError(f"labels go from {chosen.min()} to {chosen.max()}; tilts has {len(table)} group(s)")
     chosen = chosen.astype(np.int64)
     key = stream_key(random_state)
     n_items = rankings.n_items
@@ -144,13 +142,13 @@ def _tilts(tilts: object, rankings: Rankings) -> Array:
     table = np.array(tilts, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != rankings.n_items or not len(table):
         raise DataError(
-            f"tilts has shape {table.shape}; it needs a row per component and {rankings.n_items} columns, "
+            f"tilts has shape {table.shape}; it needs a row per group and {rankings.n_items} columns, "
             "one per item"
         )
     if not np.isfinite(table).all():
         component, item = np.argwhere(~np.isfinite(table))[0]
         raise DataError(
-            f"tilts: component {component} has {table[component, item]} for "
+            f"tilts: group {component} has {table[component, item]} for "
             f"item {rankings.items[item]!r}; every number must be finite"
         )
     return table

@@ -23,6 +23,7 @@ from permix.distributions.angle.bessel_jit import log_sphere_moment, sphere_mome
 from permix.distributions.angle.gamma_jit import NEGLIGIBLE, nearest_gamma
 
 LEAST, MOST = 1e-12, 1e12
+_SIXTEENTHS = np.arange(1.0, 17.0)[:, None] / 16.0
 # Moments without compiling anything: slower by a factor of 50, so for a few of them.
 INTERPRETED: Callable[..., Any] = sphere_moments.py_func
 
@@ -92,27 +93,40 @@ class ConcentrationPosterior(NamedTuple):
         """Return g(κ) = M(βκ) - M(β₀κ) - N M(κ), what the rankings say."""
         value = log_sphere_moment(self.order, self.length * kappas)
         value = value - self.n * log_sphere_moment(self.order, kappas)
-        return value - log_sphere_moment(self.order, self.prior_length * kappas)
+        if self.prior_length:
+            value = value - log_sphere_moment(self.order, self.prior_length * kappas)
+        return value
 
     def log_density(self, kappas: Any) -> Any:
         """Return ln p(κ | Y) as a density of ln κ, without its constant."""
         return self.prior_shape * np.log(kappas) - self.prior_rate * kappas + self.gain(kappas)
 
-    def slope(self, kappa: float) -> float:
-        """Return the derivative of :meth:`log_density` in ln κ."""
-        value = self.prior_shape - self.prior_rate * kappa
+    def slopes(self, kappa: float) -> tuple[float, float]:
+        """Return the first and the second derivative of :meth:`log_density` in ln κ."""
+        first = second = -self.prior_rate * kappa
         for weight, length in ((1.0, self.length), (-self.n, 1.0), (-1.0, self.prior_length)):
-            value += weight * length * kappa * sphere_moments(self.order, length * kappa)[1]
-        return float(value)
+            if length:
+                x = length * kappa
+                _, ratio, slope = sphere_moments(self.order, x)
+                first += weight * x * ratio
+                second += weight * x * (ratio + x * slope)
+        return first + self.prior_shape, second
 
     def mode(self, cap: float = np.inf) -> float:
-        """Return the mode of ln κ by bisection of the slope, from ``LEAST`` to the cap or ``MOST``."""
+        """Return the mode of ln κ, from ``LEAST`` to the cap or ``MOST``: Newton's steps between bounds."""
         low, high = math.log(LEAST), math.log(min(cap, MOST))
-        if self.slope(math.exp(high)) >= 0.0:
+        if self.slopes(math.exp(high))[0] >= 0.0:
             return math.exp(high)
+        r = min(self.length / max(self.n, 1.0), 0.999)
+        u = math.log(max(r * (2.0 * self.order + 2.0 - r * r) / (1.0 - r * r), LEAST))
         while high - low >= 1e-10:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.slope(math.exp(middle)) > 0.0 else (low, middle)
+            u = u if low < u < high else 0.5 * (low + high)
+            first, second = self.slopes(math.exp(u))
+            low, high = (u, high) if first > 0.0 else (low, u)
+            step = -first / second if second < 0.0 else np.inf
+            if abs(step) < 1e-12:
+                return math.exp(u)
+            u += step
         return math.exp(0.5 * (low + high))
 
     def grid(self, cap: float, n_nodes: int) -> tuple[Array, Array, float]:
@@ -122,23 +136,18 @@ class ConcentrationPosterior(NamedTuple):
         """
         mode = math.log(self.mode(cap))
         top = float(self.log_density(math.exp(mode)))
-
-        def is_negligible(u: float) -> bool:
-            return bool(self.log_density(math.exp(u)) < top - NEGLIGIBLE)
-
-        ends = []
-        for direction, limit in ((-1.0, math.log(LEAST)), (1.0, math.log(min(cap, MOST)))):
-            end, step = mode, 1e-3
-            # Double the step outwards until negligible, then come back by bisection.
-            while (limit - end) * direction > 0.0:
-                inner, end = end, direction * min((mode + direction * step) * direction, limit * direction)
-                if is_negligible(end):
-                    for _ in range(8):
-                        middle = 0.5 * (inner + end)
-                        inner, end = (inner, middle) if is_negligible(middle) else (middle, end)
-                    break
-                step *= 2.0
-            ends.append(end)
+        room = np.array([mode - math.log(LEAST), math.log(min(cap, MOST)) - mode])
+        sides = np.array([-1.0, 1.0])
+        # Outwards in steps that double until negligible on both sides, then twice within the last of them.
+        outer = np.minimum(1e-3 * 2.0 ** np.arange(17)[:, None], room)
+        for _ in range(3):
+            far = self.log_density(np.exp(mode + sides * outer)) < top - NEGLIGIBLE
+            far[-1] = True
+            last = far.argmax(axis=0)
+            high = outer[last, (0, 1)]
+            low = outer[last - 1, (0, 1)] * (last > 0)
+            outer = low + (high - low) * _SIXTEENTHS
+        ends = mode + sides * high
         nodes = np.exp(np.linspace(ends[0], ends[1], n_nodes))
         weights = np.exp(self.log_density(nodes) - top)
         weights[[0, -1]] *= 0.5  # matters where the cap cuts
@@ -148,9 +157,8 @@ class ConcentrationPosterior(NamedTuple):
 
     def laplace_gamma(self) -> tuple[float, float]:
         """Return the Gamma distribution with the mode and the curvature of p(κ | Y) in ln κ."""
-        mode, h = self.mode(), 1e-3
-        curvature = (self.slope(mode * math.exp(-h)) - self.slope(mode * math.exp(h))) / (2.0 * h)
-        shape = max(curvature, 0.5 * min(self.prior_shape, 1.0))
+        mode = self.mode()
+        shape = max(-self.slopes(mode)[1], 0.5 * min(self.prior_shape, 1.0))
         return shape, shape / mode
 
     def nearest_gamma(self, shape: float, rate: float, max_iter: int) -> tuple[float, float]:

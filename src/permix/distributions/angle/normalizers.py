@@ -35,6 +35,13 @@ def log_sum_and_gradient(tilts: Array, scores: Array, tables: Tables) -> tuple[f
     return _log_sum(tilts, scores, tables, mean), mean
 
 
+def log_sums_and_gradients(normalizer: str, tilts: Array, scores: Array) -> tuple[Array, Array]:
+    """Return the same for rows of tilts: ln of the sums, and the mean scores (rows, items)."""
+    tables = work_space(normalizer, len(scores))
+    found = [log_sum_and_gradient(row, scores, tables) for row in tilts]
+    return np.array([log_sum for log_sum, _ in found]), np.array([mean for _, mean in found])
+
+
 def _log_sum(tilts: Array, scores: Array, tables: Tables, mean: Array) -> float:
     table, back, balanced = tables
     if balanced:

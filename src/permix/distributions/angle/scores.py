@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from permix.data.labels import Array
-from permix.distributions.angle.bessel_jit import log_sphere_moment
+from permix.distributions.angle.bessel_jit import sphere_moments
 from permix.kernels.random import von_mises_fisher_gap
 
 
@@ -19,7 +19,7 @@ def standard_scores(n_items: int) -> Array:
 
 def vmf_log_sum(concentration: float, n_items: int) -> float:
     """Approximate ln Σ_y exp(κ θ'y) = -ln C_t(κ) by t! times the mean over the sphere (appendix A)."""
-    return math.lgamma(n_items + 1.0) + float(log_sphere_moment(0.5 * (n_items - 3.0), concentration))
+    return math.lgamma(n_items + 1.0) + float(sphere_moments(0.5 * (n_items - 3.0), concentration)[0])
 
 
 def draw_direction(rng: np.random.Generator, mean_direction: Array, kappa: float) -> Array:

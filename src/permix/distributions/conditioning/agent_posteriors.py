@@ -19,7 +19,8 @@ from permix.distributions.conditioning.amp_insertions_jit import geometric_model
 from permix.distributions.conditioning.amp_particles_jit import particle_rows
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import Jobs, log_mean_exp
-from permix.distributions.conditioning.partitioned_jit import log_normalizer_table, weak_orders
+from permix.distributions.conditioning.pair_words import PairWords, pair_words
+from permix.distributions.conditioning.partitioned_jit import weak_orders
 from permix.distributions.conditioning.tournaments_jit import disagreements
 from permix.kernels.pairwise_counts import PreferenceArrays
 from permix.runtime.threads import over_rows
@@ -69,6 +70,15 @@ class Profile:
         return self.preferences.arrays()
 
     @cached_property
+    def _words(self) -> tuple[PairWords, Array] | None:
+        return pair_words(self)
+
+    @property
+    def words(self) -> PairWords | None:
+        """Partitioned rows as words of their pairs, where items are few."""
+        return self._words[0] if self._words else None
+
+    @cached_property
     def stated(self) -> Array:
         """Rows that said something."""
         return np.union1d(self.partitioned, self.sampled)
@@ -84,12 +94,33 @@ class Profile:
         return self.preferences.counts
 
 
-def partition_log_normalizers(components: MallowsComponents, profile: Profile) -> tuple[Array, Array]:
+def partition_distances(centers: Array, profile: Profile) -> Array:
+    """How many pairs stated by rows of ``partitioned`` each center reverses, (rows, K)."""
+    rows = profile.partitioned
+    if profile._words is not None:
+        words, which = profile._words
+        return words.distances(centers)[:, which].T
+    out = np.empty((len(rows), len(centers)), dtype=np.int64)
+    ranks = np.argsort(centers, axis=1)
+    over_rows(disagreements, len(rows), 4 * len(centers), profile.arrays, rows, ranks, out)
+    return out
+
+
+def log_normalizer_table(decays: Array, n: int) -> Array:
+    """Return ln Z over 0, 1, …, n items, a row for every λ: sums over sizes of ln(1 + φ + … + φ^(size-1))."""
+    table = np.zeros((len(decays), n + 1))
+    powers = np.exp(-decays[:, None] * np.arange(1, n))
+    table[:, 2:] = np.cumsum(np.log1p(np.cumsum(powers, axis=1)), axis=1)
+    return table
+
+
+def partition_log_normalizers(
+    components: MallowsComponents, profile: Profile, distances: Array | None = None
+) -> tuple[Array, Array]:
     """Closed forms: ln P(v | component) and the disagreements with its center, rows of ``partitioned``."""
-    rows, k, n = profile.partitioned, components.n_components, components.n_items
-    distances = np.empty((len(rows), k), dtype=np.int64)
-    ranks = np.argsort(components.centers, axis=1)
-    over_rows(disagreements, len(rows), k * 4, profile.arrays, rows, ranks, distances)
+    rows, n = profile.partitioned, components.n_items
+    if distances is None:
+        distances = partition_distances(components.centers, profile)
     with np.errstate(invalid="ignore"):
         out = np.where(distances > 0, -components.decays * distances, 0.0)  # 0 · inf is no number
     for at, table in enumerate(log_normalizer_table(components.decays, n)):

@@ -27,10 +27,10 @@ class MallowsComponents(OverItems):
         centers, weights, decays = self.centers, self.weights, self.decays
         n_items, k = len(self.items), len(weights)
         if weights.ndim != 1 or k == 0 or centers.shape != (k, n_items) or decays.shape != (k,):
-            raise DataError("weights, centers and decays must have one row for each component")
+            raise DataError("weights, centers and decays must have one row for each group")
         if not (np.sort(centers, axis=1) == np.arange(n_items)).all():
             raise DataError("every center must list every item once")
-        if not (weights >= 0.0).all() or not np.isclose(weights.sum(), 1.0):
+        if not (weights >= 0.0).all() or not abs(weights.sum() - 1.0) <= 1e-5:
             raise DataError("weights must be 0 or more and sum to one")
         if not (decays >= 0.0).all():
             raise DataError("decays must be 0 or more")

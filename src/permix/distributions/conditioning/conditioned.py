@@ -206,6 +206,8 @@ class Conditioned(Given):
         if method == "annealed":
             return self._annealed(key, n_samples)
         n_samples = whole_number("n_samples", 10_000 if n_samples is None else n_samples, 2)
+        if isinstance(self._exact, Partition):
+            return Estimate(self._exact.log_normalizer)  # all draws have the same weight: one is enough
         value, error = self._problem.importance(key, n_samples)
         # Var(w) / (N mean(w)²) is the square of the error, and N / (1 + Var(w) / mean(w)²) draws count.
         effective = n_samples / (1.0 + n_samples * error**2) if value > -np.inf else 0.0

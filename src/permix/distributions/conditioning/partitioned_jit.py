@@ -19,17 +19,7 @@ import numpy as np
 from permix.distributions.conditioning.amp_plans_jit import relation_bits
 from permix.kernels.bits import popcount
 from permix.kernels.jit import kernel
-from permix.kernels.mallows import displacement_moments, log_normalizer_step
-
-
-@kernel
-def log_normalizer_table(decays, n):
-    """Return ln Z over 0, 1, …, n items, a row for every λ."""
-    table = np.zeros((decays.size, n + 1))
-    for k in range(decays.size):
-        for size in range(2, n + 1):
-            table[k, size] = table[k, size - 1] + log_normalizer_step(decays[k], size)
-    return table
+from permix.kernels.mallows import displacement_moments
 
 
 @kernel

@@ -13,7 +13,7 @@ from permix.distributions.base import Center, Items, RankingDistribution, read_o
 from permix.distributions.generalized import generalized_mallows_jit as stages
 from permix.distributions.insertion_jit import insertion_marginals
 from permix.distributions.mallows import Mallows
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError, Message, ParameterError
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
@@ -388,6 +388,8 @@ def list_lengths(lengths: object, size: int, n: int) -> Array:
         )
     out = np.full(size, asked, dtype=np.int64)
     wrong = np.flatnonzero((out < 1) | (out > n))
+    if len(wrong) and asked.ndim == 0:
+        raise ParameterError("lengths", int(asked), f"from 1 to {n}")
     if len(wrong):
-        raise DataError(f"row {wrong[0]} cannot list {out[wrong[0]]} items; lengths are from 1 to {n}")
+        raise DataError(f"row {wrong[0] + 1} cannot list {out[wrong[0]]} items; lengths are from 1 to {n}")
     return out

@@ -3,10 +3,8 @@
 
 The lists of a cluster weigh an ordering σ by exp(-Σ_j θ_j S_j(σ)). Putting item x before item y costs A_y -
 C_xy: A_y sums θ_j over the lists that have y at rank j, C_xy over those of them that have x earlier (the
-matrix R of Meilă & Chen 2010, figure 2, is A less C). C is tabulated for the items that the lists mention;
-where they mention very many, what one item needs of it is found by walking the lists that mention the item,
-so that no array is larger than the lists. Items that no list mentions are alike: they are counted, not looped
-over, and shuffled among their places.
+matrix R of Meilă & Chen 2010, figure 2, is A less C). Where there are few items, both are sums of counts of
+pairs. Where there are many, lists are read, see ``many_items_jit``.
 
 ``reinsert`` takes out one item and puts it back anywhere, by its exact conditional distribution.
 ``stagewise`` rebuilds a window of the center stage by stage (figure 2). Lemma 2 calls this exact, but its
@@ -16,246 +14,119 @@ is the product of the stages' normalizers, and a Metropolis–Hastings step acce
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import theta_mode
-from permix.dp_mallows.lists.top_lists_jit import sum_skips
-from permix.kernels.jit import kernel
+from permix.dp_mallows.lists.pair_counts_jit import Pairs, survey, total_skips
+from permix.dp_mallows.lists.top_lists_jit import undefined
+from permix.kernels.jit import implements, kernel
 from permix.kernels.streams import categorical_log, integers, uniform
 
-# Up to so many mentioned items C is tabulated; with more, lists are walked.
-MOST_TABULATED = 256
 # Decays used to propose stay within these, whatever the data say.
 LEAST_DECAY, MOST_DECAY = 0.01, 10.0
 
 
-class Mentions(NamedTuple):
-    """Lists of a cluster by item, and room for the moves of its center.
-
-    Mentions ``starts[x]`` to ``starts[x + 1]`` are those of item x.
-    """
-
-    items: np.ndarray  # of all lists
-    starts: np.ndarray  # int64 (items + 1,)
-    spans: np.ndarray  # int64 (mentions, 3): in ``items`` the list begins, mentions x and ends
-    times: np.ndarray  # (mentions,): how often the list was given
-    mentioned: np.ndarray  # int32: the items that some list mentions
-    position: np.ndarray  # int32, by item: which of the mentioned ones
-    table: np.ndarray  # C_xy at [position of y, position of x]; empty where very many are mentioned
-    attraction: np.ndarray  # A, by item
-    balance: np.ndarray  # C_yx - C_xy for one x, by y; all 0 between uses
-    earlier: np.ndarray  # Σ C_xy over the y that are left, by x
-    energies: np.ndarray  # (items + 1,)
-    left: np.ndarray  # int32 (items,)
-    window: np.ndarray  # int32 (items,)
+# How A and C are known is chosen by the type of ``mentions``: Pairs, or Mentions.
 
 
-@kernel
-def find_mentions(lists, members, first, last, n_items):
-    """Return the mentions of every item in the lists of the entries ``first`` to ``last``."""
-    starts = np.zeros(n_items + 2, np.int64)
-    for entry in range(first, last):
-        d = members.lists[entry]
-        for at in range(lists.starts[d], lists.starts[d + 1]):
-            starts[lists.items[at] + 2] += 1
-    reals = np.zeros((4, n_items + 1))
-    numbers = np.empty((4, n_items), np.int32)
-    n = 0
-    for item in range(n_items):
-        if starts[item + 2] > 0:
-            numbers[0, n] = item
-            numbers[1, item] = n
-            n += 1
-        starts[item + 2] += starts[item + 1]
-    spans = np.empty((starts[n_items + 1], 3), np.int64)
-    times = np.empty(starts[n_items + 1])
-    for entry in range(first, last):
-        d = members.lists[entry]
-        for at in range(lists.starts[d], lists.starts[d + 1]):
-            slot = starts[lists.items[at] + 1]
-            spans[slot, 0] = lists.starts[d]
-            spans[slot, 1] = at
-            spans[slot, 2] = lists.starts[d + 1]
-            times[slot] = members.times[entry]
-            starts[lists.items[at] + 1] += 1
-    size = n if n <= MOST_TABULATED else 0
-    return Mentions(
-        lists.items,
-        starts,
-        spans,
-        times,
-        numbers[0, :n],
-        numbers[1],
-        np.empty((size, size)),
-        reals[0],
-        reals[1],
-        reals[2],
-        reals[3],
-        numbers[2],
-        numbers[3],
-    )
-
-
-@kernel
 def attract(mentions, theta):
-    """Write A and, where it has room, C."""
-    for item in range(mentions.position.size):
-        total = 0.0
-        for at in range(mentions.starts[item], mentions.starts[item + 1]):
-            total += theta[mentions.spans[at, 1] - mentions.spans[at, 0]] * mentions.times[at]
-        mentions.attraction[item] = total
-    for index in range(mentions.table.shape[0]):
-        row = mentions.table[index]
-        row[:] = 0.0
-        y = mentions.mentioned[index]
-        for at in range(mentions.starts[y], mentions.starts[y + 1]):
-            begin, own = mentions.spans[at, 0], mentions.spans[at, 1]
-            weight = theta[own - begin] * mentions.times[at]
-            for other in range(begin, own):
-                row[mentions.position[mentions.items[other]]] += weight
+    """Write A and C, given θ."""
+    undefined("attract")
 
 
-@kernel
 def reinsert(stream, mentions, theta, order, places):
-    """Give every mentioned item in turn a new place from its exact conditional distribution.
+    """Give every item in turn a new place from its exact conditional distribution.
 
     ``order`` and ``places`` are the center, both ways. Moving x down past y changes the energy by
     (A_x - C_yx) - (A_y - C_xy).
     """
-    attraction, balance, energies = mentions.attraction, mentions.balance, mentions.energies
-    for own in range(mentions.mentioned.size):
-        x = mentions.mentioned[own]
-        if mentions.table.size:
-            for index in range(mentions.mentioned.size):
-                balance[mentions.mentioned[index]] = mentions.table[own, index] - mentions.table[index, own]
-        else:
-            for at in range(mentions.starts[x], mentions.starts[x + 1]):
-                begin, here = mentions.spans[at, 0], mentions.spans[at, 1]
-                for other in range(begin, here):
-                    balance[mentions.items[other]] += mentions.times[at] * theta[here - begin]
-                for other in range(here + 1, mentions.spans[at, 2]):
-                    balance[mentions.items[other]] -= mentions.times[at] * theta[other - begin]
-        old = places[x]
-        energy = 0.0
-        energies[0] = 0.0
-        slot = 0
-        for place in range(order.size):
-            y = order[place]
-            if y != x:
-                energy += attraction[x] - attraction[y] - balance[y]
-                slot += 1
-                energies[slot] = -energy
-        new = categorical_log(stream, energies, order.size)
-        for index in range(mentions.mentioned.size):
-            balance[mentions.mentioned[index]] = 0.0
-        step = 1 if new > old else -1
-        for place in range(old, new, step):
-            order[place] = order[place + step]
-            places[order[place]] = place
-        order[new] = x
-        places[x] = new
+    undefined("reinsert")
 
 
-@kernel
-def _count(mentions, theta, y, sign):
-    """Add what y is worth to the items that lists mention before it (sign 1), or take it from them (-1)."""
-    earlier = mentions.earlier
-    if mentions.table.size:
-        row = mentions.table[mentions.position[y]]
-        for index in range(row.size):
-            earlier[mentions.mentioned[index]] += sign * row[index]
-        return
-    for at in range(mentions.starts[y], mentions.starts[y + 1]):
-        begin, own = mentions.spans[at, 0], mentions.spans[at, 1]
-        weight = sign * theta[own - begin] * mentions.times[at]
-        for other in range(begin, own):
-            earlier[mentions.items[other]] += weight
-
-
-@kernel
 def stage_by_stage(stream, mentions, theta, n_window, how, out):
     """Place the items of ``window[:n_window]`` one by one; returns Σ ln of the stages' normalizers.
 
     The next item is x with weight exp(-Σ_y (A_y - C_xy)) over the y that are left. ``how`` is 0 to draw into
     ``out``, 1 to follow the order in ``out``, 2 to take the best item every time.
     """
-    left, logs = mentions.left, mentions.energies
-    # Mentioned items come first.
-    n_left, n_other = 0, 0
-    for is_mentioned in (True, False):
-        for index in range(n_window):
-            x = mentions.window[index]
-            if (mentions.starts[x + 1] > mentions.starts[x]) == is_mentioned:
-                mentions.earlier[x] = 0.0
-                left[n_left + n_other] = x
-                n_left += is_mentioned
-                n_other += not is_mentioned
-    for index in range(n_left):
-        _count(mentions, theta, left[index], 1.0)
-    remaining = 0.0
-    for index in range(n_left):
-        remaining += mentions.attraction[left[index]]
-    total = 0.0
+    undefined("stage_by_stage")
+
+
+@implements(attract, Pairs, "mentions")
+def _attract(mentions, theta):
+    n_items = mentions.left.size
+    for y in range(n_items):
+        for x in range(n_items):
+            total = 0.0
+            for j in range(theta.size):
+                total += theta[j] * mentions.pairs[j, y, x]
+            mentions.table[y, x] = total
+        mentions.attraction[y] = mentions.table[y, y]
+        mentions.table[y, y] = 0.0
+
+
+@implements(reinsert, Pairs, "mentions")
+def _reinsert(stream, mentions, theta, order, places):
+    attraction, table, energies = mentions.attraction, mentions.table, mentions.energies
+    for x in range(order.size):
+        energy, slot = 0.0, 0
+        energies[0] = 0.0
+        for place in range(order.size):
+            y = order[place]
+            if y != x:
+                energy += (attraction[x] - table[x, y]) - (attraction[y] - table[y, x])
+                slot += 1
+                energies[slot] = -energy
+        move_item(x, categorical_log(stream, energies, order.size), order, places)
+
+
+@implements(stage_by_stage, Pairs, "mentions")
+def _stage_by_stage(stream, mentions, theta, n_window, how, out):
+    left, logs, table, earlier = mentions.left, mentions.energies, mentions.table, mentions.earlier
+    total, remaining = 0.0, 0.0
+    for index in range(n_window):
+        x = mentions.window[index]
+        left[index] = x
+        remaining += mentions.attraction[x]
+        earlier[x] = 0.0
+        for other in range(n_window):
+            earlier[x] += table[mentions.window[other], x]
     for place in range(n_window):
-        if n_left == 0:
-            # Nothing tells the others apart: Π of 1/n, 1/(n-1), ...
-            total += math.lgamma(n_other + 1.0)
-            for rest in range(n_other):
-                if how != 1:
-                    chosen = rest
-                    if how == 0:
-                        chosen += integers(stream, n_other - rest)
-                    out[place + rest] = left[chosen]
-                    left[chosen] = left[rest]
-            break
-        largest = 0.0
+        n_left = n_window - place
+        largest, chosen = -np.inf, 0
         for index in range(n_left):
-            logs[index] = mentions.attraction[left[index]] + mentions.earlier[left[index]]
-            largest = max(largest, logs[index])
-        n_options = n_left
-        if n_other > 0:
-            logs[n_left] = np.log(n_other)
-            n_options += 1
-            largest = max(largest, logs[n_left])
+            logs[index] = mentions.attraction[left[index]] + earlier[left[index]]
+            if logs[index] > largest:
+                largest, chosen = logs[index], index
         sum_here = 0.0
-        for index in range(n_options):
-            if logs[index] > largest - 40.0:
-                sum_here += np.exp(logs[index] - largest)
+        for index in range(n_left):
+            sum_here += np.exp(logs[index] - largest)
         total += largest + np.log(sum_here) - remaining
-        if how == 1:
-            y = out[place]
-            chosen = n_left
-            if mentions.starts[y + 1] > mentions.starts[y]:
-                chosen = 0
-                while left[chosen] != y:
-                    chosen += 1
-        elif how == 0:
-            chosen = categorical_log(stream, logs, n_options)
-        else:
+        if how == 0:
+            chosen = categorical_log(stream, logs, n_left)
+        elif how == 1:
             chosen = 0
-            for index in range(1, n_left):
-                if logs[index] > logs[chosen]:
-                    chosen = index
-        if chosen < n_left:
-            y = left[chosen]
-            remaining -= mentions.attraction[y]
-            _count(mentions, theta, y, -1.0)
-            # Keep mentioned items first: the last of them moves up, the last of the others takes its place.
-            n_left -= 1
-            left[chosen] = left[n_left]
-            left[n_left] = left[n_left + n_other]
-        else:
-            if how != 1:
-                pick = n_left + integers(stream, n_other)
-                y = left[pick]
-                left[pick] = left[n_left + n_other - 1]
-            n_other -= 1
-        if how != 1:
-            out[place] = y
+            while left[chosen] != out[place]:
+                chosen += 1
+        y = left[chosen]
+        out[place] = y
+        remaining -= mentions.attraction[y]
+        left[chosen] = left[n_left - 1]
+        for index in range(n_left - 1):
+            earlier[left[index]] -= table[y, left[index]]
     return total
+
+
+@kernel
+def move_item(x, new, order, places):
+    """Move item ``x`` to another place."""
+    old = np.int64(places[x])
+    step = 1 if new > old else -1
+    for place in range(old, new, step):
+        order[place] = order[place + step]
+        places[order[place]] = place
+    order[new] = x
+    places[x] = new
 
 
 @kernel
@@ -279,25 +150,6 @@ def stagewise(stream, mentions, theta, order, places, low, high):
 
 
 @kernel
-def shuffle_unmentioned(stream, mentions, order, places):
-    """Deal the items that no list mentions among their places at random."""
-    n = 0
-    for place in range(order.size):
-        if mentions.starts[order[place] + 1] == mentions.starts[order[place]]:
-            mentions.left[n] = order[place]
-            n += 1
-    if n < 2:
-        return
-    for place in range(order.size):
-        if mentions.starts[order[place] + 1] == mentions.starts[order[place]]:
-            chosen = integers(stream, n)
-            order[place] = mentions.left[chosen]
-            places[order[place]] = place
-            n -= 1
-            mentions.left[chosen] = mentions.left[n]
-
-
-@kernel
 def draw_window(stream, n):
     """Return the ends of a random window of 2 to ``n`` places, short ones most.
 
@@ -312,20 +164,26 @@ def draw_window(stream, n):
 
 
 @kernel
-def improve(lists, members, first, last, tables, n_rounds, stream, order, places, totals, counts, theta):
-    """Find a center and decays that suit the lists, from the decays at hand; nothing here is random.
-
-    A round sets the center to the best item at every stage given θ, and θ to what is most plausible then.
-    """
-    mentions = find_mentions(lists, members, first, last, order.size)
+def find_center(stream, mentions, theta, order, places):
+    """Set a center to the best item at every stage given θ; nothing here is random."""
     for item in range(order.size):
         mentions.window[item] = item
+    attract(mentions, theta)
+    stage_by_stage(stream, mentions, theta, order.size, 2, order)
+    for place in range(order.size):
+        places[order[place]] = place
+
+
+@kernel
+def improve(source, k, tables, n_rounds, stream, order, places, totals, counts, theta):
+    """Find a center and decays that suit cluster ``k``, from the decays at hand; nothing here is random.
+
+    A round sets the center given θ, and θ to what is most plausible then.
+    """
+    mentions = survey(source, k, order.size)
     for _ in range(n_rounds):
-        attract(mentions, theta)
-        stage_by_stage(stream, mentions, theta, order.size, 2, order)
-        for place in range(order.size):
-            places[order[place]] = place
-        sum_skips(lists, members, first, last, places, totals, counts)
+        find_center(stream, mentions, theta, order, places)
+        total_skips(source, k, places, totals, counts)
         for j in range(theta.size):
             mode = theta_mode(tables.prior_a[j] + totals[j], tables.prior_c + counts[j], tables.skips[j])
             theta[j] = min(max(mode, LEAST_DECAY), MOST_DECAY)

@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.distributions.generalized.finite_beta_jit import draw_theta, log_integral
+from permix.distributions.generalized.finite_beta_jit import StageTables, draw_theta, log_integral
 from permix.dp_mallows.lists.center_moves_jit import (
     attract,
     draw_window,
-    find_mentions,
-    improve,
+    find_center,
     reinsert,
-    shuffle_unmentioned,
     stagewise,
 )
+from permix.dp_mallows.lists.pair_counts_jit import alone_in, survey, total_skips
 from permix.dp_mallows.lists.predictive_rows_jit import RowScratch
-from permix.dp_mallows.lists.seating_jit import draw_center, undefined
-from permix.dp_mallows.lists.top_lists_jit import sum_skips
+from permix.dp_mallows.lists.seating_jit import draw_center
+from permix.dp_mallows.lists.top_lists_jit import undefined
 from permix.kernels.jit import implements, kernel
 from permix.kernels.streams import new_stream, open_stream
 
@@ -36,6 +35,21 @@ def log_likelihoods(tables, totals, counts, out):
                     log_integral(tables, j, tables.prior_a[j] + totals[k, j], tables.prior_c + counts[k, j])
                     - tables.prior_log_integral[j]
                 )
+
+
+def log_prior_chances(tables: StageTables, n_items: int) -> np.ndarray:
+    """Return ln P(skip = s) of every stage, θ integrated out; minus infinity for skips that cannot be.
+
+    It is B̃eta(ν r + s, ν + 2, m) / B̃eta(ν r, ν + 1, m) (Meilă & Chen 2010, lemma 6): the likelihood of a
+    cluster of one list that has this skip at this stage, and no other stage.
+    """
+    out = np.full((len(tables.skips), n_items), -np.inf)
+    for j, last in enumerate(tables.skips):
+        totals, counts = np.zeros((2, last + 1, len(tables.skips)))
+        totals[:, j], counts[:, j] = np.arange(last + 1), 1.0
+        log_likelihoods(tables, totals, counts, out[j, : last + 1])
+    # The sum is one already, up to the error of the integrals.
+    return out - np.log(np.exp(out).sum(axis=1, keepdims=True))
 
 
 @kernel
@@ -76,14 +90,11 @@ def _move_center(rows, stream, mentions, theta, order, places):
     low, high = draw_window(stream, order.size)
     accepted = stagewise(stream, mentions, theta, order, places, low, high)
     reinsert(stream, mentions, theta, order, places)
-    shuffle_unmentioned(stream, mentions, order, places)
     return accepted
 
 
 @kernel
-def update_centers(
-    rows, lists, starts, members, tables, opening, clusters, key, n_rounds, first, last, taken
-):
+def update_centers(rows, source, lists, tables, opening, clusters, key, n_rounds, first, last, taken):
     """Move the centers of clusters ``first`` to ``last``, each from its own stream; leave sums and θ right.
 
     A round draws θ given the center and moves the center given θ. Without rounds only the sums are computed;
@@ -96,31 +107,29 @@ def update_centers(
     stream = new_stream()
     for k in range(first, last):
         totals, counts, theta = clusters.totals[k], clusters.counts[k], clusters.theta[k]
-        begin, end = starts[k], starts[k + 1]
         open_stream(stream, key[0], key[1], 0, k)
-        if n_rounds > 0 and end - begin == 1 and members.times[begin] == 1.0 and not rows.given:
+        rounds = max(n_rounds, 0)
+        if rounds > 0 and not rows.given and alone_in(source, k) >= 0:
             # The center of one list has a known distribution (lemma 7).
-            draw_center(stream, lists, members.lists[begin], opening, code, clusters.places, k)
+            draw_center(stream, lists, alone_in(source, k), opening, code, clusters.places, k)
             rounds = 0
-        else:
-            rounds = max(n_rounds, 0)
         for item in range(n_items):
             places[item] = clusters.places[item, k]
             order[places[item]] = item
-        if n_rounds < 0:
-            theta[:] = 1.0
-            improve(lists, members, begin, end, tables, 1, stream, order, places, totals, counts, theta)
-            theta[:] = 1.0
-        if rounds > 0:
-            mentions = find_mentions(lists, members, begin, end, n_items)
+        if rounds > 0 or n_rounds < 0:
+            mentions = survey(source, k, n_items)
+            if n_rounds < 0:
+                for j in range(theta.size):
+                    theta[j] = 1.0
+                find_center(stream, mentions, theta, order, places)
             for turn in range(rounds):
                 if turn > 0 or not rows.given:
                     draw_decays(rows, stream, tables, totals, counts, theta)
                 attract(mentions, theta)
                 taken[k] += move_center(rows, stream, mentions, theta, order, places)
-                sum_skips(lists, members, begin, end, places, totals, counts)
-        else:
-            sum_skips(lists, members, begin, end, places, totals, counts)
+                total_skips(source, k, places, totals, counts)
+        if rounds == 0:
+            total_skips(source, k, places, totals, counts)
         if n_rounds > 0:
             draw_decays(rows, stream, tables, totals, counts, theta)
         for item in range(n_items):

@@ -17,11 +17,11 @@ import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import (
     MAX_NODES,
-    StageTables,
     log_integral,
     predictive_nodes,
 )
 from permix.kernels.jit import kernel
+from permix.kernels.mallows import log_normalizer_step
 
 # Below this the relative probability is taken as this; summands that cannot matter then are left out.
 LEAST = 1e-36
@@ -78,25 +78,6 @@ class RowScratch(NamedTuple):
 def row_scratch() -> RowScratch:
     """Make room for the nodes of one density."""
     return RowScratch(*np.empty((3, MAX_NODES)), given=False)
-
-
-def log_prior_chances(tables: StageTables, n_items: int) -> np.ndarray:
-    """Return ln P(skip = s) of every stage, θ integrated out; minus infinity for skips that cannot be.
-
-    It is B̃eta(ν r + s, ν + 2, m) / B̃eta(ν r, ν + 1, m) (Meilă & Chen 2010, lemma 6).
-    """
-    out = np.full((len(tables.skips), n_items), -np.inf)
-    _fill_prior_chances(tables, out)
-    # The sum is one already, up to the error of the integrals.
-    return out - np.log(np.exp(out).sum(axis=1, keepdims=True))
-
-
-@kernel
-def _fill_prior_chances(tables, out):
-    for stage in range(out.shape[0]):
-        for skip in range(tables.skips[stage] + 1):
-            out[stage, skip] = log_integral(tables, stage, tables.prior_a[stage] + skip, tables.prior_c + 1.0)
-            out[stage, skip] -= tables.prior_log_integral[stage]
 
 
 @kernel
@@ -179,6 +160,14 @@ def fill_finite(tables, bins, stage, total, count, joining, own, scratch):
     for s in range(n_own):
         own[s] = max((m + 1) / own[s], LEAST)
     return log_whole
+
+
+@kernel
+def fill_given(theta, m, bins, joining):
+    """Fill the row of a stage for any list, given its decay."""
+    log_first = np.log(m + 1.0) - log_normalizer_step(theta, m + 1)
+    for b in range(bins.middle.size):
+        joining[b] = max(np.exp(log_first - theta * bins.middle[b]), LEAST)
 
 
 @kernel

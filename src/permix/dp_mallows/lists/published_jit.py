@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.dp_mallows.lists.center_moves_jit import attract, find_mentions, stage_by_stage
+from permix.dp_mallows.lists.center_moves_jit import attract, stage_by_stage
 from permix.dp_mallows.lists.clusters_jit import draw_decays, move_center
-from permix.dp_mallows.lists.predictive_rows_jit import LEAST
+from permix.dp_mallows.lists.many_items_jit import find_mentions
+from permix.dp_mallows.lists.predictive_rows_jit import LEAST, fill_given
 from permix.dp_mallows.lists.seating_jit import draw_parameters, fill_stage, member_entry
 from permix.dp_mallows.lists.top_lists_jit import Members, sum_skips
 from permix.kernels.jit import implements, kernel
@@ -120,16 +121,6 @@ def fill_beta(tables, stage, total, count, joining):
 
 
 @kernel
-def fill_given(theta, m, joining):
-    """Fill the row for any list, given the decay of the stage."""
-    p = np.exp(-log_normalizer_step(theta, m + 1)) * (m + 1)
-    fade = np.exp(-theta)
-    for s in range(m + 1):
-        joining[s] = max(p, LEAST)
-        p *= fade
-
-
-@kernel
 def log_beta(a, b):
     """Return ln of the Beta function."""
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
@@ -147,7 +138,7 @@ def own_beta(tables, stage, total, count, skip):
 def _fill_stage(rows, tables, bins, clusters, k, stage):
     joining = clusters.joining[k, stage]
     if rows.given:
-        fill_given(clusters.theta[k, stage], tables.skips[stage], joining)
+        fill_given(clusters.theta[k, stage], tables.skips[stage], bins, joining)
     else:
         clusters.log_integrals[k, stage] = fill_beta(
             tables, stage, clusters.totals[k, stage], clusters.counts[k, stage], joining

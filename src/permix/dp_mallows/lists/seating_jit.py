@@ -15,26 +15,38 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import log_integral
-from permix.dp_mallows.lists.predictive_rows_jit import RowScratch, fill_finite, last_own, own_relative
-from permix.dp_mallows.lists.top_lists_jit import write_skips
+from permix.dp_mallows.lists.pair_counts_jit import add_pairs
+from permix.dp_mallows.lists.predictive_rows_jit import (
+    LEAST,
+    RowScratch,
+    fill_finite,
+    fill_given,
+    last_own,
+    own_relative,
+)
+from permix.dp_mallows.lists.top_lists_jit import undefined, write_skips
 from permix.kernels.jit import implements, kernel
-from permix.kernels.streams import categorical_log, integers, uniform
+from permix.kernels.mallows import log_normalizer_step
+from permix.kernels.streams import integers, new_stream, open_stream, uniform
 
-CHUNK = 8  # this many table entries are multiplied before a logarithm is taken
+CHUNK = 8  # so many table entries neither overflow nor underflow when multiplied
 
 
 class ListClusters(NamedTuple):
     """Clusters in slots; a slot of size 0 is free. Sums over lists are additive over parts of the data."""
 
     sizes: np.ndarray  # int64 (slots,)
-    log_sizes: np.ndarray  # (slots,): ln(size - discount), minus infinity for free slots
+    weights: np.ndarray  # (slots,): size - discount, 0 for free slots
     places: np.ndarray  # int16 (items, slots): place of the item in the slot's center
+    words: np.ndarray  # uint64 (items, slots / 4): the same memory, four places to a word
     totals: np.ndarray  # (slots, stages): skips of the members, summed
     counts: np.ndarray  # (slots, stages): members that reach the stage
     log_integrals: np.ndarray  # (slots, stages)
     joining: np.ndarray  # (slots, stages, bins)
     own: np.ndarray  # (slots, stages, exact bins)
     theta: np.ndarray  # (slots, stages), for decays that are not integrated out
+    settled: np.ndarray  # bool (slots,): whether a sweep takes the decays as given
+    pairs: np.ndarray  # (slots, stages, items, items), see pair_counts_jit; empty where lists are read
 
 
 class Opening(NamedTuple):
@@ -50,11 +62,6 @@ OCCUPIED, HIGH, MOVED, REFUSED, POSITION = range(5)
 
 # What rows are made of is chosen by the type of ``rows``: RowScratch is exact, and those of the published
 # samplers are in published_jit, which the exact sampler neither imports nor compiles.
-
-
-def undefined(name):
-    """Say that a contract was called from Python."""
-    raise NotImplementedError(f"{name} is implemented by the type of rows; call it from compiled code")
 
 
 def fill_stage(rows, tables, bins, clusters, k, stage):
@@ -74,6 +81,9 @@ def draw_parameters(rows, stream, tables, lists, clusters, k, d):
 
 @implements(fill_stage, RowScratch, "rows")
 def _fill_stage(rows, tables, bins, clusters, k, stage):
+    if clusters.settled[k]:
+        fill_given(clusters.theta[k, stage], tables.skips[stage], bins, clusters.joining[k, stage])
+        return
     clusters.log_integrals[k, stage] = fill_finite(
         tables,
         bins,
@@ -88,6 +98,8 @@ def _fill_stage(rows, tables, bins, clusters, k, stage):
 
 @implements(member_entry, RowScratch, "rows")
 def _member_entry(rows, tables, bins, clusters, k, stage, skip):
+    if clusters.settled[k]:
+        return clusters.joining[k, stage, bins.of_skip[skip]]
     total, count = clusters.totals[k, stage], clusters.counts[k, stage]
     if skip <= last_own(bins, tables.prior_a[stage] + total, count):
         return clusters.own[k, stage, skip]
@@ -145,95 +157,126 @@ def correction(tables, bins, clusters, k, t, skips, is_member):
         skip = skips[j, k]
         if skip >= bins.n_exact:
             middle = bins.middle[bins.of_skip[skip]]
+            m = tables.skips[j]
+            floor = np.log(LEAST) - np.log(m + 1.0)
+            if clusters.settled[k]:
+                theta = clusters.theta[k, j]
+                log_psi = log_normalizer_step(theta, m + 1)
+                total += -theta * skip - log_psi - max(-theta * middle - log_psi, floor)
+                continue
             a = tables.prior_a[j] + clusters.totals[k, j]
             c = tables.prior_c + clusters.counts[k, j]
             if is_member:
                 a -= skip
                 c -= 1.0
-            m = tables.skips[j]
             exact = log_integral(tables, j, a + skip, c + 1.0)
             whole = clusters.log_integrals[k, j]
             if is_member:
                 whole = log_integral(tables, j, a, c)
             tabulated = log_integral(tables, j, a + middle, c + 1.0)
-            floor = np.log(1e-36) - np.log(m + 1.0)
             total += exact - whole - max(tabulated - whole, floor)
     return total
 
 
 @kernel
-def change(rows, tables, bins, clusters, k, t, skips, sign, discount):
-    """Add (sign 1) or take out (-1) a list with these skips."""
+def change(rows, tables, bins, lists, d, clusters, k, skips, sign, discount):
+    """Add (sign 1) or take out (-1) list ``d``, which has these skips."""
     clusters.sizes[k] += sign
+    clusters.weights[k] = clusters.sizes[k] - discount
     if clusters.sizes[k] == 0:
-        clusters.log_sizes[k] = -np.inf
+        clusters.weights[k] = 0.0
         return
-    clusters.log_sizes[k] = np.log(clusters.sizes[k] - discount)
-    for j in range(t):
+    add_pairs(lists, d, np.float64(sign), clusters.pairs[k])
+    for j in range(lists.starts[d + 1] - lists.starts[d]):
         clusters.totals[k, j] += sign * skips[j, k]
         clusters.counts[k, j] += sign
-        fill_stage(rows, tables, bins, clusters, k, j)
+        if not clusters.settled[k]:
+            fill_stage(rows, tables, bins, clusters, k, j)
 
 
 @kernel
-def _log_opening(concentration, discount, n_others):
-    """Return ln of the prior weight of a new cluster beside others; with none it is the only choice."""
+def _opening(concentration, discount, n_others):
+    """Return the prior weight of a new cluster beside others; with none it is the only choice."""
     if n_others == 0:  # here the concentration of a Pitman–Yor process may be negative
-        return 0.0
-    return np.log(concentration + discount * n_others)
+        return 1.0
+    return concentration + discount * n_others
+
+
+@kernel
+def draw_index(u, weights, n):
+    """Return the first index whose share of ``weights[:n]``, cumulated, exceeds ``u`` in [0, 1)."""
+    total = 0.0
+    for k in range(n):
+        total += weights[k]
+    left = u * total
+    chosen = -1
+    for k in range(n):
+        if weights[k] > 0.0:
+            chosen = k
+            left -= weights[k]
+            if left < 0.0:
+                break
+    return chosen  # the last candidate when rounding leaves a crumb
 
 
 @kernel
 def seat_in_turn(
-    stream, concentration, discount, rows, tables, bins, lists, clusters, opening, labels, visits, book
+    key, concentration, discount, rows, tables, bins, lists, clusters, opening, labels, visits, book
 ):
-    """Visit the agents ``visits[book[POSITION]:]``; returns the log weights that the last one chose from.
+    """Visit the agents ``visits[book[POSITION]:]``; returns the weights that the last one chose from.
 
     ``labels`` are slots, or -1 for agents that are in no cluster yet. Stops before an agent when all slots
-    are taken, at that position: the caller makes room and calls again.
+    are taken, at that position: the caller makes room and calls again. A settled cluster must hold agents who
+    are not visited.
     """
     capacity, n_items = clusters.sizes.size, clusters.places.shape[0]
     n_stages = clusters.totals.shape[1]
-    found = np.empty((n_stages, capacity), np.int16)
     skips = np.empty((n_stages, capacity), np.int16)
-    products = np.empty(capacity)
-    logs = np.empty(capacity + 2)
+    weights = np.empty(capacity + 1)
     code = np.empty((2, n_items), np.int64)
+    stream = new_stream()
+    open_stream(stream, key[0], key[1], book[POSITION], 0)
+    if book[POSITION] == 0:
+        fill_all_rows(rows, tables, bins, clusters, book[HIGH])
     while book[POSITION] < visits.size and book[OCCUPIED] < capacity:
         agent = visits[book[POSITION]]
         book[POSITION] += 1
-        d = lists.list_of[agent]
+        d = np.int64(lists.list_of[agent])
         t = lists.starts[d + 1] - lists.starts[d]
         high = book[HIGH]
         own = np.int64(labels[agent])
-        # ln(prior weight × relative probability of joining).
-        write_skips(lists.items, lists.starts[d], lists.starts[d + 1], clusters.places, high, found, skips)
+        # Prior weight × relative probability of joining.
+        write_skips(lists.items, lists.starts[d], lists.starts[d + 1], clusters.words, high, skips)
         for k in range(high):
-            logs[k] = clusters.log_sizes[k]
+            weights[k] = clusters.weights[k]
+        weights[high] = _opening(concentration, discount, book[OCCUPIED])
+        lonely = own >= 0 and clusters.sizes[own] == 1
+        if lonely:
+            # Staying is opening a cluster; its center is one that opening it would draw.
+            weights[own] = 0.0
+            weights[high] = _opening(concentration, discount, book[OCCUPIED] - 1)
+        elif own >= 0:
+            weights[own] -= 1.0
         for chunk in range(0, t, CHUNK):
-            for k in range(high):
-                products[k] = 1.0
-            for j in range(chunk, min(chunk + CHUNK, t)):
+            end = min(chunk + CHUNK, t)
+            if chunk > 0:
+                # The largest is 1 again, and what is lost below cannot matter.
+                largest = 0.0
+                for k in range(high + 1):
+                    largest = max(largest, weights[k])
+                for k in range(high + 1):
+                    weights[k] /= largest
+            apart = weights[own] if own >= 0 else 0.0
+            for j in range(chunk, end):
                 for k in range(high):
-                    products[k] *= clusters.joining[k, j, bins.of_skip[skips[j, k]]]
-            for k in range(high):
-                logs[k] += np.log(products[k])
-        logs[high] = _log_opening(concentration, discount, book[OCCUPIED])
-        if own >= 0:
-            if clusters.sizes[own] == 1:
-                # Alone: staying is opening a cluster; its center is one that opening it would draw.
-                logs[own] = _log_opening(concentration, discount, book[OCCUPIED] - 1)
-                logs[high] = -np.inf
-            else:
-                total = 0.0
-                product = 1.0
-                for j in range(t):
-                    product *= member_entry(rows, tables, bins, clusters, own, j, skips[j, own])
-                    if j % CHUNK == CHUNK - 1:
-                        total += np.log(product)
-                        product = 1.0
-                logs[own] = np.log(clusters.sizes[own] - 1.0 - discount) + (total + np.log(product))
-        chosen = categorical_log(stream, logs, high + 1)
+                    weights[k] *= clusters.joining[k, j, bins.of_skip[skips[j, k]]]
+            if own >= 0 and not lonely:
+                for j in range(chunk, end):
+                    apart *= member_entry(rows, tables, bins, clusters, own, j, skips[j, own])
+                weights[own] = apart
+        if lonely:
+            weights[own], weights[high] = weights[high], 0.0
+        chosen = draw_index(uniform(stream), weights, high + 1)
         if chosen == own:
             continue
         if own >= 0 and bins.n_exact < tables.skips[0] + 1:
@@ -248,22 +291,25 @@ def seat_in_turn(
                 continue
         book[MOVED] += 1
         if own >= 0:
-            change(rows, tables, bins, clusters, own, t, skips, -1, discount)
+            change(rows, tables, bins, lists, d, clusters, own, skips, -1, discount)
             if clusters.sizes[own] == 0:
                 book[OCCUPIED] -= 1
         if chosen < high:
-            change(rows, tables, bins, clusters, chosen, t, skips, 1, discount)
+            change(rows, tables, bins, lists, d, clusters, chosen, skips, 1, discount)
         else:
             # A cluster of the list alone, its center drawn given the list.
             chosen = 0
             while clusters.sizes[chosen] > 0:
                 chosen += 1
             draw_center(stream, lists, d, opening, code, clusters.places, chosen)
-            clusters.totals[chosen] = 0.0
-            clusters.counts[chosen] = 0.0
-            for j in range(t):
-                clusters.totals[chosen, j] = code[0, j]
-                clusters.counts[chosen, j] = 1.0
+            for j in range(n_stages):
+                clusters.totals[chosen, j] = code[0, j] if j < t else 0.0
+                clusters.counts[chosen, j] = 1.0 if j < t else 0.0
+            for j in range(clusters.pairs.shape[1]):
+                for y in range(n_items):
+                    for x in range(n_items):
+                        clusters.pairs[chosen, j, y, x] = 0.0
+            add_pairs(lists, d, 1.0, clusters.pairs[chosen])
             draw_parameters(rows, stream, tables, lists, clusters, chosen, d)
             for j in range(n_stages):
                 if j < t or rows.given:
@@ -273,8 +319,8 @@ def seat_in_turn(
                     for b in range(opening.joining.shape[1]):
                         clusters.joining[chosen, j, b] = opening.joining[j, b]
             clusters.sizes[chosen] = 1
-            clusters.log_sizes[chosen] = np.log(1.0 - discount)
+            clusters.weights[chosen] = 1.0 - discount
             book[OCCUPIED] += 1
             book[HIGH] = max(book[HIGH], chosen + 1)
         labels[agent] = chosen
-    return logs
+    return weights

@@ -19,7 +19,8 @@ import numpy as np
 
 from permix.dp_mallows.lists.center_moves_jit import attract, improve, stage_by_stage
 from permix.dp_mallows.lists.clusters_jit import log_likelihoods
-from permix.dp_mallows.lists.top_lists_jit import Members, skip_at, sum_skips, write_skips
+from permix.dp_mallows.lists.pair_counts_jit import source_of, total_skips
+from permix.dp_mallows.lists.top_lists_jit import Members, skip_at, write_skips
 from permix.kernels.jit import kernel
 from permix.kernels.streams import categorical_log, integers, new_stream, open_stream, uniform
 
@@ -50,25 +51,26 @@ def gather(lists, side, wanted, members):
 
 
 @kernel
-def propose_center(stream, lists, members, n, tables, draw, order, places, totals, counts):
-    """Draw a center for ``n`` lists, or, ``draw`` False, take the one given; returns ln of its probability.
+def propose_center(stream, source, tables, draw, order, places, totals, counts):
+    """Draw a center for cluster 0, or, ``draw`` False, take the one given; returns ln of its probability.
 
     ``order`` and ``places`` are the center on return, ``totals`` and ``counts`` its sums over the lists; what
     was proposed from is a function of the lists alone.
     """
     kept = np.empty(order.size, np.int32)
     theta = np.empty(totals.size)
-    theta[:] = 1.0
+    for j in range(theta.size):
+        theta[j] = 1.0
     for place in range(order.size):
         kept[place] = order[place]
-    mentions = improve(lists, members, 0, n, tables, 2, stream, order, places, totals, counts, theta)
+    mentions = improve(source, 0, tables, 2, stream, order, places, totals, counts, theta)
     attract(mentions, theta)
     for place in range(order.size):
         order[place] = kept[place]
     log_normalizers = stage_by_stage(stream, mentions, theta, order.size, 0 if draw else 1, order)
     for place in range(order.size):
         places[order[place]] = place
-    sum_skips(lists, members, 0, n, places, totals, counts)
+    total_skips(source, 0, places, totals, counts)
     energy = 0.0
     for j in range(theta.size):
         energy += theta[j] * totals[j]
@@ -76,7 +78,7 @@ def propose_center(stream, lists, members, n, tables, draw, order, places, total
 
 
 @kernel
-def smart_allocation(stream, lists, side, members, n, anchors, tables, n_items, draw, out):
+def smart_allocation(stream, source, lists, side, members, n, anchors, tables, n_items, draw, out):
     """Divide the agents with a side between two anchors, or weigh a division; returns ln of its probability.
 
     The first ``n`` members are the lists of these agents. Each anchor starts with its own list as center;
@@ -88,10 +90,11 @@ def smart_allocation(stream, lists, side, members, n, anchors, tables, n_items, 
     orders = np.empty((2, n_items), np.int32)
     places = np.empty((2, n_items), np.int16)
     theta, log_psi, sums = np.empty((2, n_stages)), np.empty((2, n_stages)), np.empty((2, n_stages))
-    theta[:] = 1.0
+    for which in range(2):
+        for j in range(n_stages):
+            theta[which, j] = 1.0
     chosen = Members(np.empty(n, np.int32), np.empty(n))
-    log_shares, scores = np.empty(2), np.empty(2)
-    log_shares[:] = 0.0
+    log_shares, scores = np.zeros(2), np.empty(2)
     advantage = np.empty(n)
     # Of many lists every so-manieth is enough to find where they gather.
     stride = max(1, n // ENOUGH_TO_GATHER)
@@ -128,10 +131,8 @@ def smart_allocation(stream, lists, side, members, n, anchors, tables, n_items, 
                 log_shares[which] = np.log(weight)
             if n_side > 0:
                 improve(
-                    lists,
-                    chosen,
+                    source_of(source, lists, chosen, n_side, n_stages, n_items),
                     0,
-                    n_side,
                     tables,
                     1 if turn >= 0 else 2,
                     stream,
@@ -143,9 +144,11 @@ def smart_allocation(stream, lists, side, members, n, anchors, tables, n_items, 
                 )
         if turn < 0:
             # A center begins with its anchor's list; all other items follow in their common order.
-            theta[:] = 1.0
             for which in range(2):
-                places[which] = -1
+                for j in range(n_stages):
+                    theta[which, j] = 1.0
+                for item in range(n_items):
+                    places[which, item] = -1
                 rank = 0
                 d = lists.list_of[anchors[which]]
                 start, end = lists.starts[d], lists.starts[d + 1]
@@ -201,9 +204,8 @@ def log_partner(lists, d, clusters, n_clusters, apart, partner, stream):
     is drawn from the first ``n_clusters``.
     """
     start, end = lists.starts[d], lists.starts[d + 1]
-    found = np.empty((end - start, n_clusters), np.int16)
-    skips = np.empty((end - start, n_clusters), np.int16)
-    write_skips(lists.items, start, end, clusters.places, n_clusters, found, skips)
+    skips = np.empty((end - start, clusters.places.shape[1]), np.int16)
+    write_skips(lists.items, start, end, clusters.words, n_clusters, skips)
     logs = np.empty(n_clusters)
     largest = -np.inf
     for k in range(n_clusters):
@@ -233,12 +235,14 @@ def log_split_prior(concentration, discount, n_clusters, first, second):
 
 
 @kernel
-def split_or_merge(key, concentration, discount, tables, lists, clusters, labels, n_clusters, kind, climb):
+def split_or_merge(
+    key, concentration, discount, tables, source, lists, clusters, labels, n_clusters, kind, climb
+):
     """Propose one move of this kind and take it or not; returns the number of clusters.
 
     With ``climb`` it is taken when it raises the log joint, which does not leave the posterior invariant. The
     slot after the last must be free. A split puts its second part there; a merge leaves its second cluster
-    empty, and the caller closes the gap.
+    empty; the caller closes the gap and counts pairs, where ``source`` is of that type, anew.
     """
     stream = new_stream()
     open_stream(stream, key[0], key[1], 0, 0)
@@ -272,7 +276,7 @@ def split_or_merge(key, concentration, discount, tables, lists, clusters, labels
     if smart:
         n_lists = gather(lists, side, 3, members)
         log_allocation = smart_allocation(
-            stream, lists, side, members, n_lists, anchors, tables, n_items, splitting, side
+            stream, source, lists, side, members, n_lists, anchors, tables, n_items, splitting, side
         )
     else:
         log_allocation = blind_allocation(stream, side, anchors[0], splitting, side)
@@ -295,9 +299,7 @@ def split_or_merge(key, concentration, discount, tables, lists, clusters, labels
         n_lists = gather(lists, side, part if part > 0 else 3, members)
         log_centers[part] = propose_center(
             stream,
-            lists,
-            members,
-            n_lists,
+            source_of(source, lists, members, n_lists, tables.skips.size, n_items),
             tables,
             splitting == (part > 0),
             order[part],

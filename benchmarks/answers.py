@@ -1,0 +1,259 @@
+"""Whole default jobs in fresh processes, all compiled: CPU and wall time beside the goal and peers.
+
+``python -m benchmarks.answers [WORD ...]`` runs the jobs whose names have one of the words. The time is that
+of the fit, without imports; the note has the whole process. Goals are CPU seconds on two idle cores. Sushi
+rankings need PERMIX_DATA; the ballots are made, of the size of real elections.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Job(NamedTuple):
+    """One job: what it calls, in how many CPU seconds it should be done, and what others take."""
+
+    goal: float
+    run: Callable[[], str]  # returns a note
+    reference: Callable[[], str] | None = None
+
+
+def mallows(n_components: int) -> Callable[[], str]:
+    def run() -> str:
+        from permix import MallowsMixture
+        from permix.datasets import load_sushi
+
+        rankings = load_sushi("a")
+        model, seconds = timed(lambda: MallowsMixture(n_components, random_state=0).fit(rankings))
+        return seconds + f"{model.log_likelihood_ / len(rankings):.4f} per ranking"
+
+    return run
+
+
+def numpy_em() -> str:
+    """Plain NumPy, EM for six Mallows components from ten starts."""
+    from permix.datasets import load_sushi
+
+    orders = load_sushi("a").orders
+    best, seconds = timed(lambda: max(_numpy_em(orders, 6, seed) for seed in range(10)))
+    return seconds + f"{best / len(orders):.4f} per ranking"
+
+
+def _numpy_em(orders: np.ndarray, n_components: int, seed: int) -> float:
+    from scipy.optimize import brentq
+
+    rng = np.random.default_rng(seed)
+    n, m = orders.shape
+    ranks = np.argsort(orders, axis=1)
+    first, second = np.triu_indices(m, 1)
+    above = (ranks[:, first] < ranks[:, second]).astype(float)
+    sizes = np.arange(1, m + 1)
+
+    def log_normalizer(theta: float) -> float:
+        return float(np.log(-np.expm1(-theta * sizes) / -np.expm1(-theta)).sum())
+
+    def mean_distance(theta: float) -> float:
+        return m / np.expm1(theta) - float((sizes / np.expm1(theta * sizes)).sum())
+
+    centers = above[rng.choice(n, n_components, replace=False)]
+    thetas, weights, last = np.full(n_components, 0.3), np.full(n_components, 1 / n_components), -np.inf
+    for _ in range(200):
+        distances = above @ (1 - centers.T) + (1 - above) @ centers.T
+        scores = np.log(weights) - thetas * distances - [log_normalizer(theta) for theta in thetas]
+        top = scores.max(axis=1, keepdims=True)
+        shares = np.exp(scores - top)
+        total = float((top[:, 0] + np.log(shares.sum(axis=1))).sum())
+        shares /= shares.sum(axis=1, keepdims=True)
+        if total < last + 1e-4:
+            break
+        last, weights = total, shares.mean(axis=0)
+        for k in range(n_components):
+            wins = shares[:, k] @ above
+            table = np.zeros((m, m))
+            table[first, second], table[second, first] = wins, shares[:, k].sum() - wins
+            order = list(np.argsort(-table.sum(axis=1)))
+            improved = True
+            while improved:  # insertion search for the Kemeny ranking
+                improved = False
+                for item in range(m):
+                    rest = [other for other in order if other != item]
+                    gains = np.cumsum([0.0, *(table[other, item] - table[item, other] for other in rest)])
+                    place = int(np.argmax(gains))
+                    if gains[place] > gains[order.index(item)] + 1e-9:
+                        order, improved = [*rest[:place], item, *rest[place:]], True
+            place = np.argsort(order)
+            centers[k] = place[first] < place[second]
+            distance = above @ (1 - centers[k]) + (1 - above) @ centers[k]
+            mean = float(shares[:, k] @ distance / shares[:, k].sum())
+            thetas[k] = brentq(lambda t, mean=mean: mean_distance(t) - mean, 1e-6, 50)
+    return last
+
+
+def ballots(n: int, n_items: int, seed: int = 1) -> Any:
+    """Lists as voters make them: six groups, lengths from 1 to all, most of them short."""
+    from permix.data import Rankings
+    from permix.datasets import make_mallows_mixture
+
+    rng = np.random.default_rng(seed)
+    orders = np.array(make_mallows_mixture(n, n_items, 6, dispersion=0.6, random_state=seed).data.orders)
+    lengths = np.minimum(n_items, 1 + rng.geometric(0.25, n))
+    orders[np.arange(n_items) >= lengths[:, None]] = -1
+    return Rankings.from_orders(orders, items=range(n_items))
+
+
+def dp_mallows(n: int) -> Callable[[], str]:
+    def run() -> str:
+        from permix import DPMallowsMixture
+
+        data = ballots(n, 14)
+        n_distinct = len(np.unique(data.orders, axis=0))
+        model, seconds = timed(lambda: DPMallowsMixture(random_state=0).fit(data))
+        return seconds + f"{n_distinct:,} distinct, {model.n_clusters_} groups"
+
+    return run
+
+
+def points(overlapping: bool = True) -> np.ndarray:
+    """2000 points in 5 columns from four groups that overlap."""
+    rng = np.random.default_rng(0)
+    return np.concatenate([rng.normal(center, 1.0, (500, 5)) for center in rng.normal(0, 1.0, (4, 5))])
+
+
+def dp_mixture_points() -> str:
+    from permix import DPMixture
+
+    model, seconds = timed(lambda: DPMixture(n_draws=200, n_burn_in=100, random_state=0).fit(points()))
+    return seconds + f"{model.n_clusters_} groups"
+
+
+def dp_mixture_digits() -> str:
+    from sklearn.datasets import load_digits
+    from sklearn.metrics import adjusted_rand_score
+
+    from permix import DPMixture
+
+    table, digit = load_digits(return_X_y=True)
+    table = table[:, table.std(axis=0) > 0]
+    model, seconds = timed(lambda: DPMixture(random_state=0).fit(table))
+    return seconds + f"{model.n_clusters_} groups, Rand {adjusted_rand_score(digit, model.labels_):.2f}"
+
+
+def sklearn_mixture(table: str) -> Callable[[], str]:
+    def run() -> str:
+        from sklearn.datasets import load_digits
+        from sklearn.mixture import BayesianGaussianMixture
+
+        data = points() if table == "points" else load_digits().data
+        model = BayesianGaussianMixture(20, reg_covar=1e-3, max_iter=500, random_state=0)
+        _, seconds = timed(lambda: model.fit(data))
+        return seconds + f"{len(np.unique(model.predict(data)))} groups, one variational optimum"
+
+    return run
+
+
+def point_estimates(n: int, n_draws: int) -> Callable[[], str]:
+    def run() -> str:
+        from benchmarks.point_estimate import draws_around_a_partition
+        from permix.partitions import point_estimate
+
+        _, draws = draws_around_a_partition(n, n_draws, 20, 1.0, 2)
+        found, seconds = timed(lambda: point_estimate(draws, random_state=1))
+        return seconds + f"expected loss {found.expected_loss:.4f}, best draw {found.best_draw_loss:.4f}"
+
+    return run
+
+
+def angle() -> str:
+    from permix import AngleMixture
+
+    model, seconds = timed(lambda: AngleMixture(12, random_state=0).fit(ballots(5_767, 14)))
+    return seconds + f"{model.log_likelihood_ / 5_767:.4f} per ballot"
+
+
+def selection() -> str:
+    from permix import select_components
+    from permix.datasets import load_sushi
+
+    rankings = load_sushi("a")
+    found, seconds = timed(lambda: select_components(rankings, range(1, 9), model="mallows", random_state=0))
+    return seconds + f"{found.chosen} groups"
+
+
+JOBS = {
+    "MallowsMixture(6), 5,000 sushi rankings": Job(0.5, mallows(6), numpy_em),
+    "MallowsMixture(20), 5,000 sushi rankings": Job(5.0, mallows(20)),
+    "select_components 1 to 8, sushi": Job(10.0, selection),
+    "DPMallowsMixture(), 5,767 ballots x 14": Job(15.0, dp_mallows(5_767)),
+    "DPMallowsMixture(), 64,081 ballots x 14": Job(60.0, dp_mallows(64_081)),
+    "DPMixture(), 2,000 x 5 overlapping, 300 iterations": Job(
+        3.0, dp_mixture_points, sklearn_mixture("points")
+    ),
+    "DPMixture(), digits": Job(40.0, dp_mixture_digits, sklearn_mixture("digits")),
+    "point estimate, 10,000 x 1,000 draws": Job(3.0, point_estimates(10_000, 1_000)),
+    "point estimate, 64,000 x 2,000 draws": Job(15.0, point_estimates(64_000, 2_000)),
+    "AngleMixture(12), 5,767 ballots x 14": Job(20.0, angle),
+}
+
+
+def timed(function: Callable[[], Any]) -> tuple[Any, str]:
+    """Return a value, and what it took as the beginning of a note: CPU seconds, wall seconds."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    value = function()
+    return value, f"{time.process_time() - cpu} {time.perf_counter() - wall} "
+
+
+def measured(name: str, which: str) -> tuple[float, float, str]:
+    """Run a job in a process of its own; return CPU seconds and wall seconds of the job, and a note."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.answers", "--job", name, which],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu, wall, said = json.loads(done.stdout.splitlines()[-1]).split(" ", 2)
+    whole = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return float(cpu), float(wall), f"{said}; process {whole:.1f} CPU s"
+
+
+def run(words: tuple[str, ...] = ()) -> list[dict[str, object]]:
+    """Run the jobs, all or those whose names have one of the words, after compiling what they need."""
+    subprocess.run([sys.executable, "-m", "permix", "warm-up"], check=True, capture_output=True)
+    rows: list[dict[str, object]] = []
+    for name, job in JOBS.items():
+        if words and not any(word in name for word in words):
+            continue
+        cpu, wall, note = measured(name, "run")
+        if cpu < 5:  # what warm-up does not know is compiled now
+            cpu, wall, note = measured(name, "run")
+        rows.append({"what": name, "ours": cpu, "reference": job.goal, "ratio": cpu / job.goal, "note": note})
+        rows[-1]["note"] = f"{wall:.1f} s wall; {note}"
+        if job.reference is not None:
+            other, other_wall, said = measured(name, "reference")
+            peer = (job.reference.__doc__ or "").split(",")[0] or "scikit-learn"
+            rows[-1]["note"] = (
+                f"{rows[-1]['note']} | {peer}: {other:.1f} CPU s, {other_wall:.1f} s wall; {said}"
+            )
+        print(f"{name}: {cpu:.2f} CPU s (goal {job.goal:g}); {rows[-1]['note']}", file=sys.stderr, flush=True)
+    return rows
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--job"]:
+        name, which = sys.argv[2:4]
+        with redirect_stdout(StringIO()):
+            said = getattr(JOBS[name], which)()
+        print(json.dumps(said))
+    else:
+        run(tuple(sys.argv[1:]))
