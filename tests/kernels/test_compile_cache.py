@@ -68,6 +68,8 @@ def package(tmp_path):
 def answer(folder, compiled=None, **more):
     """Run the program in a process of its own; return what it printed and what it said besides."""
     environment = os.environ | {"PERMIX_COMPILED": str(compiled or folder / "compiled"), **more}
+    # Python itself would miss an edit of a file within a second if it kept its bytecode.
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     environment["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [environment.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, str(folder / "run.py")], env=environment, capture_output=True, text=True, check=True

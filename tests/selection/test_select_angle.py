@@ -319,7 +319,7 @@ def test_interrupted_folds_say_how_to_go_on(monkeypatch):
     ("options", "message"),
     [
         ({"model": "plackett"}, r"model='plackett' must be \"mallows\" or \"angle\""),
-        ({"criterion": "loo"}, r"criterion='loo' must be \"held-out\" or \"dic\""),
+        ({"criterion": "loo"}, r"criterion='loo' must be \"held-out\", \"dic\""),
         ({"criterion": "dic", "inference": "em"}, r"averages over a posterior.*'bic' or aic"),
         ({"criterion": "waic", "inference": "em"}, r"averages over a posterior"),
         ({"criterion": "bic", "rule": "one-se"}, r"rule='one-se' needs errors"),
