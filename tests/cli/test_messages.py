@@ -365,7 +365,7 @@ def test_output_that_is_lost_leaves_no_mark(run, folder, monkeypatch):
     assert not (folder / "fit.permix.unfinished").exists()
 
 
-@pytest.mark.parametrize("text", ["mine", "[]", "{}"])
+@pytest.mark.parametrize("text", ["mine", "[]", "{}", "[" * 200_000])
 def test_a_file_that_is_no_mark_is_not_touched(run, folder, text):
     (folder / "fit.permix.unfinished").write_text(text)
     for more in ([], ["--force"]):
@@ -376,3 +376,24 @@ def test_a_file_that_is_no_mark_is_not_touched(run, folder, text):
     (folder / "fit.permix.unfinished").unlink()
     code, _, err = run(*KILLED[:-1], "fit.permix.unfinished")
     assert (code, "is given twice" in err) == (1, True)
+
+
+def test_a_link_in_the_place_of_the_mark_stays(run, folder):
+    (folder / "fit.permix.unfinished").symlink_to("nowhere")
+    assert run(*KILLED)[0] == 1
+    assert (folder / "fit.permix.unfinished").is_symlink()
+
+
+def test_chains_that_go_on_replace_what_they_wrote_and_nothing_else(run, folder):
+    command = ["fit", "dp-mixture", "points.csv", "-o", "fit.permix", "--burn-in", 5, "--keep-chains", "-q"]
+    assert run(*command, "--draws", 10, "--labels", "labels.csv")[0] == 0
+    (folder / "mine.csv").write_text("mine")
+    code, _, err = run(*command, "--draws", 20, "--labels", "mine.csv")
+    assert (code, "mine.csv exists already" in err) == (1, True)
+    assert (folder / "mine.csv").read_text() == "mine"
+    before = (folder / "fit.permix").read_bytes()
+    assert run(*command, "--draws", 20, "--labels", "labels.csv")[0] == 0
+    assert (folder / "fit.permix").read_bytes() != before
+    (folder / "labels.csv").write_text("edited")
+    assert run(*command, "--draws", 30, "--labels", "labels.csv")[0] == 1
+    assert (folder / "labels.csv").read_text() == "edited"

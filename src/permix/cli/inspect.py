@@ -136,7 +136,7 @@ def check_targets(
 ) -> None:
     """Refuse, before any work is done, to write over an input, one file over another, or what exists.
 
-    With ``force``, and where it is one of ``ours``, what exists may be replaced.
+    With ``force``, and where it is one of ``ours`` (resolved), what exists may be replaced.
     """
     from permix.files import check_target
 
@@ -146,7 +146,7 @@ def check_targets(
         if target.resolve() in seen:
             raise DataError(f"{target} {seen[target.resolve()]}; give another name")
         seen[target.resolve()] = "is given twice"
-        if target.exists() and not force and target not in ours:
+        if target.exists() and not force and target.resolve() not in ours:
             raise DataError(f"{target} exists already; add --force to overwrite it")
 
 

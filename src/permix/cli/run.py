@@ -73,10 +73,11 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
         raise DataError(f"{file} is a fitted model, not data; see permix summary {file}")
     unfinished = targets.chains is not None and (targets.chains / "manifest.json").is_file()
     mark = Mark(targets.output, command.name, values)
-    # Chains that are still there are a run that was cut short: the same command may replace what it left.
+    # A run that was cut short: it may replace what it left, the model that the chains belong to included.
     wanted = [target for target in targets[:-1] if target is not None]
-    ours = [mark.path, *([targets.output] if mark.is_mine else [])]
-    check_targets([*wanted, mark.path], [file], values["force"] or unfinished, ours)
+    ours = {mark.path.resolve(), *(mark.ours if unfinished or mark.is_mine else ())}
+    ours |= {targets.output.resolve()} if unfinished else set()
+    check_targets([*wanted, mark.path], [file], values["force"], ours)
     if unfinished and not (as_json or quiet):
         print(f"found chains in {targets.chains}", file=sys.stderr)
     given["progress"] = False if quiet or as_json else None
@@ -207,18 +208,27 @@ def _finish(
     write_model(fit, targets.output)
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
-    if selection is None and not interrupted:
-        mark.set()
+    chains = targets.chains is not None and targets.chains.exists()
+
+    def note(file: Path) -> None:
+        if selection is None and (chains or not interrupted):
+            mark.note(file, whole=not interrupted)
+
+    note(targets.output)
     if targets.labels is not None and not partial:
         write_csv(command.function("labels")(fit, data), targets.labels)
+        note(targets.labels)
     if targets.column_labels is not None:
         write_csv(command.function("column_labels")(fit, data), targets.column_labels)
+        note(targets.column_labels)
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
+        note(targets.picture)
     report = command.function("report")(fit)
     if command.measures and not (partial or interrupted):
         report |= command.function("measures")(fit, data, values)
-    mark.remove()  # what is shown below may go nowhere; permix summary shows it again
+    if not chains:  # the mark stays as long as they do
+        mark.remove()  # what is shown below may go nowhere; permix summary shows it again
     show(targets.output, report)
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
@@ -228,6 +238,8 @@ def _finish(
     if targets.chains is not None and targets.chains.exists() and not values["keep_chains"]:
         n_stored = fit.draws.n_stored if getattr(fit, "draws", None) is not None else 0
         drop_chains(targets.chains, n_stored, fit.settings.n_draws)
+        if not targets.chains.exists():
+            mark.remove()
 
 
 def _say_interrupted(targets: Targets, partial: bool) -> None:

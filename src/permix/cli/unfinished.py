@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ OF_THE_RUN = ("force", "quiet", "json", "keep_chains", "n_jobs")
 class Mark:
     """A small file beside a fitted model, there from its saving until all other files are written.
 
-    It says which command it was, data included, and what exactly it saved.
+    It says which command it was, data included, and what exactly was in each file that it wrote.
     """
 
     def __init__(self, output: Path, name: str, values: Mapping[str, Any]) -> None:
@@ -27,32 +28,40 @@ class Mark:
         # What is no file cannot be read twice: no other command is known to be this one.
         self._command = _digest(data, repr((name, options))) if data.is_file() else None
         said = self._read()
-        self.is_mine = (
-            self._command is not None
-            and output.is_file()
-            and said == {"command": self._command, "saved": _digest(output)}
-        )
+        self._wrote: dict[str, str] = said.get("wrote", {})
+        self.ours = [path for path in map(Path, self._wrote) if self._is_unchanged(path)]
+        same = self._command is not None and said.get("command") == self._command
+        self.is_mine = same and output.resolve() in self.ours
 
-    def _read(self) -> dict[str, str]:
+    def _is_unchanged(self, path: Path) -> bool:
+        return path.is_file() and _digest(path) == self._wrote[str(path)]
+
+    def _read(self) -> dict[str, Any]:
         """Return what the mark says; refuse a file of its name that is none."""
-        if not self.path.exists():
+        if not os.path.lexists(self.path):
             return {}
+        said: Any
         try:
-            said = json.loads(self.path.read_bytes())
-        except (OSError, ValueError):
+            said = None if self.path.is_symlink() else json.loads(self.path.read_bytes())
+        except (OSError, ValueError, RecursionError):
             said = None
-        if not isinstance(said, dict) or set(said) != {"command", "saved"}:
+        known = (
+            isinstance(said, dict) and set(said) == {"command", "wrote"} and isinstance(said["wrote"], dict)
+        )
+        if not known:
             raise DataError(
                 f"{self.path} is not of permix, which needs this name; move it, or give another --output"
             )
-        return said
+        found: dict[str, Any] = said
+        return found
 
-    def set(self) -> None:
-        """Say that the model is saved, and is not all there is to write."""
+    def note(self, file: Path, whole: bool) -> None:
+        """Say that a file is written, and is not all there is to write; ``whole`` if not interrupted."""
         from permix.files import atomic_writer
 
         if self._command is not None:
-            said = {"command": self._command, "saved": _digest(self.output)}
+            self._wrote[str(file.resolve())] = _digest(file)
+            said = {"command": self._command if whole else "", "wrote": self._wrote}
             with atomic_writer(self.path) as handle:
                 handle.write(json.dumps(said).encode())
 
