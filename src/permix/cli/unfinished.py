@@ -40,20 +40,20 @@ class Mark:
         """Return what the mark says; refuse a file of its name that is none."""
         if not os.path.lexists(self.path):
             return {}
-        said: Any
+        said: dict[str, Any] | None
         try:
             said = None if self.path.is_symlink() else json.loads(self.path.read_bytes())
         except (OSError, ValueError, RecursionError):
             said = None
-        known = (
-            isinstance(said, dict) and set(said) == {"command", "wrote"} and isinstance(said["wrote"], dict)
-        )
-        if not known:
+        if (
+            not isinstance(said, dict)
+            or set(said) != {"command", "wrote"}
+            or not isinstance(said["wrote"], dict)
+        ):
             raise DataError(
                 f"{self.path} is not of permix, which needs this name; move it, or give another --output"
             )
-        found: dict[str, Any] = said
-        return found
+        return said
 
     def note(self, file: Path, whole: bool) -> None:
         """Say that a file is written, and is not all there is to write; ``whole`` if not interrupted."""
