@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from permix.families import Categorical as Categorical
     from permix.families import Gaussian as Gaussian
     from permix.families import GaussianNIW as GaussianNIW
+    from permix.families import Mixed as Mixed
     from permix.families import Multinomial as Multinomial
     from permix.mallows.estimator import MallowsMixture as MallowsMixture
     from permix.partitions import DirichletProcess as DirichletProcess
@@ -89,7 +90,7 @@ _HOME = {
         "permix.dp_mallows.estimator": "DPMallowsMixture",
         "permix.dp_mixture.estimator": "DPMixture",
         "permix.estimators.archive": "load",
-        "permix.families": "Categorical Gaussian GaussianNIW Multinomial",
+        "permix.families": "Categorical Gaussian GaussianNIW Mixed Multinomial",
         "permix.mallows.estimator": "MallowsMixture",
         "permix.partitions": "DirichletProcess FiniteDirichlet Gamma MixtureOfFiniteMixtures PitmanYor "
         "adjusted_rand binder_loss canonical_labels credible_ball how_sure point_estimate "

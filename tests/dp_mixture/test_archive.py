@@ -166,6 +166,27 @@ OWN = {
         "an empty column": family_with(levels=[[], [0, 1, 2], [0, 1, 2], [0, 1, 2]]),
         "pseudo-count is a list": family_with(pseudo_count=[1.0, 2.0]),
     },
+    "mixed": {
+        "codes out of range": array_by("data/mixed/table", put((0, 2), 99.0)),
+        "half a code": array_by("data/mixed/table", put((0, 2), 0.5)),
+        "negative counts": array_by("data/mixed/table", put((0, 3), -1.0)),
+        "endless numbers": array_by("data/mixed/table", put((0, 0), np.inf)),
+        "short data": array_by("data/mixed/table", lambda a: a[:-1]),
+        "no kinds": family_with(kinds=None),
+        "kinds of fewer columns": family_with(kinds=["number"]),
+        "an unknown kind": family_with(kinds=["number", "number", "category", "count", "date"]),
+        "another kind than asked for": family_with(
+            kinds=["number", "number", "category", "number", "ordered"]
+        ),
+        "no levels": family_with(levels=None),
+        "levels of numbers": family_with(levels=[[1], [], [0, 1, 2], [], [0, 1]]),
+        "levels that repeat": family_with(levels=[[], [], [0, 0, 2], [], [0, 1]]),
+        "scale is zero": family_with(scale=[0.0, 1.0, 1.0, 1.0, 1.0]),
+        "scale is nested": family_with(scale=[[1.0] * 5]),
+        "scale of fewer columns": family_with(scale=[1.0]),
+        "mean of counts is negative": family_with(prior_mean=[0.0, 0.0, 0.0, -1.0, 0.0]),
+        "no share": family_with(within_share=None),
+    },
 }
 CASES_OF_HOSTILITY = [(name, what) for name in NAMES for what in (*ANY, *OWN.get(name, ()))]
 

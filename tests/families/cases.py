@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.families import Categorical, Family, Gaussian, GaussianNIW, Multinomial
+from permix.families import Categorical, Family, Gaussian, GaussianNIW, Mixed, Multinomial
 
 _rng = np.random.default_rng(20261115)
 _points = _rng.normal(0.0, 2.0, (12, 3)) + np.array([0.0, 1.0, -1.0])
@@ -19,6 +19,9 @@ _answers[:3] = [[0, 1, 2, 0], [1, 2, 0, 1], [2, 0, 1, 2]]
 _counts = _rng.poisson(1.2, (12, 5)).astype(float)
 _counts[3, 2] = 14.0  # beyond the sum-of-logs shortcut
 _counts[7] = 0.0  # an empty document says nothing
+_mixed = np.column_stack([_points[:, :2], _answers[:, 0], _rng.poisson(3.0, 12), _rng.integers(0, 2, 12)])
+_mixed[3, 0] = _mixed[1, 1] = _mixed[4, 3] = _mixed[8, 1] = _mixed[9, 3] = _mixed[10, 4] = np.nan
+_mixed[6, [0, 1, 3]] = np.nan
 
 CASES: dict[str, tuple[Family, np.ndarray]] = {
     "gaussian-isotropic": (Gaussian(noise_scale=1.3, prior_mean=0.4, prior_scale=2.0), _points),
@@ -37,9 +40,40 @@ CASES: dict[str, tuple[Family, np.ndarray]] = {
     ),
     "multinomial": (Multinomial(pseudo_count=[0.5, 1.0, 0.3, 2.0, 0.7], document_length=3), _counts),
     "categorical": (Categorical(pseudo_count=0.6), _answers),
+    "mixed": (
+        Mixed(
+            kinds=["number", "number", "category", "count", "ordered"],
+            pseudo_count=0.6,
+            prior_strength=0.5,
+            within_share=0.4,
+        ),
+        _mixed,
+    ),
 }
 CASES = {name: (family.resolve(X), X) for name, (family, X) in CASES.items()}
 
-# Names for tests that compile much for every family: two of the Gaussian flavours wait for `make test-slow`.
-SLOW_CASES = {"gaussian-isotropic", "gaussian-niw"}
+
+def naive_vectors(name: str, X: np.ndarray) -> np.ndarray:
+    """Rows as the vectors that are projected, one coordinate or several for every column."""
+    family = CASES[name][0]
+    if name == "multinomial":
+        return X / np.maximum(X.sum(axis=1, keepdims=True), 1)
+    if name == "categorical":
+        return np.hstack([X[:, [j]] == np.array(levels) for j, levels in enumerate(family.levels)]).astype(
+            float
+        )
+    if name == "mixed":
+        parts = []
+        for j, kind in enumerate(family.kinds):
+            if kind in ("number", "count"):
+                scale = family.scale[j] if kind == "number" else 1.0
+                parts.append(np.nan_to_num((X[:, [j]] - family.prior_mean[j]) / scale))
+            else:
+                parts.append(np.hstack([X[:, [j]] == np.array(family.levels[j]), np.zeros((len(X), 1))]))
+        return np.hstack(parts).astype(float)
+    return np.array(family.encode(X))
+
+
+# Names for tests that compile much for every family: some wait for `make test-slow`.
+SLOW_CASES = {"gaussian-isotropic", "gaussian-niw", "mixed"}
 MOST_CASES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW_CASES else name for name in CASES]

@@ -9,7 +9,7 @@ import pytest
 
 from permix.families import GaussianNIW
 from permix.families import contract_jit as contract
-from tests.families.cases import CASES
+from tests.families.cases import CASES, naive_vectors
 from tests.families.driver import (
     add,
     as_vector,
@@ -308,19 +308,10 @@ def test_projection_is_an_inner_product(name):
         np.testing.assert_allclose(longer, direction + 0.3 * vector, atol=1e-12)
 
 
-def test_what_rows_are_as_vectors():
+@FAMILIES
+def test_what_rows_are_as_vectors(name):
     """Points as they are encoded, word frequencies, indicators of answers."""
-    for name, (family, X) in CASES.items():
-        if name == "multinomial":
-            expected = X / np.maximum(X.sum(axis=1, keepdims=True), 1)
-        elif name == "categorical":
-            answers = [[X[:, j] == level for level in levels] for j, levels in enumerate(family.levels)]
-            expected = np.concatenate(answers, axis=0).T.astype(float)
-        elif name.startswith("gaussian"):
-            expected = np.asarray(family.encode(X))
-        else:
-            continue
-        np.testing.assert_allclose(vectors_of(name), expected, atol=1e-12)
+    np.testing.assert_allclose(vectors_of(name), naive_vectors(name, CASES[name][1]), atol=1e-12)
 
 
 def test_contract_functions_are_for_compiled_code():

@@ -26,7 +26,7 @@ from permix.moves.projection import order_along
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
-from tests.families.cases import CASES, MOST_CASES
+from tests.families.cases import CASES, MOST_CASES, naive_vectors
 from tests.moves.mixture_cases import PRIORS, state_of
 from tests.oracles import permutation_augmented as oracle
 from tests.oracles.mixtures import total_variation, total_variation_bound
@@ -417,25 +417,13 @@ def test_more_segments_than_slots():
 # --- random projections -------------------------------------------------------------------------
 
 
-def as_vectors(name, state):
-    """What a datum is when it is projected."""
-    X = CASES[name][1][: state.n]
-    if name == "multinomial":
-        return X / np.maximum(X.sum(axis=1, keepdims=True), 1.0)
-    if name == "categorical":
-        return np.hstack(
-            [X[:, j : j + 1] == np.array(levels) for j, levels in enumerate(state.family.levels)]
-        )
-    return np.array(state.data)
-
-
 @pytest.mark.parametrize("n_turns", [0, 1, 2])
 @every_case
 def test_order_along_a_direction(name, n_turns):
     """Clusters by the mean of their projections; within a cluster after steps of the power method."""
     rng = np.random.default_rng(6)
     state = state_of(name, PRIORS["dp"], 12)
-    vectors = as_vectors(name, state).astype(float)
+    vectors = naive_vectors(name, CASES[name][1][:12])
     scales = state.family.direction_scales(state.data)
     order, firsts = np.empty(12, np.int64), np.empty(13, np.int64)
     for _ in range(10):

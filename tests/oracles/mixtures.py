@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln
 
-from permix.families import Categorical, Family, Gaussian, GaussianNIW, Multinomial
+from permix.families import Categorical, Family, Gaussian, GaussianNIW, Mixed, Multinomial
 from tests.oracles.partitions import restricted_growth_strings
 
 # ln p(x | members) of a new row given the rows already in the cluster.
@@ -80,11 +80,47 @@ def categorical_predictive(family: Categorical) -> Predictive:
     return predictive
 
 
+def mixed_predictive(family: Mixed) -> Predictive:
+    """Column by column, from what was entered there alone."""
+
+    def of_number(x: float, entries: np.ndarray, j: int) -> float:
+        mean, kappa, n = family.prior_mean[j], family.prior_strength, len(entries)
+        shape, rate = 1.5, 0.5 * family.within_share * family.scale[j] ** 2
+        if n:
+            rate += 0.5 * ((entries - entries.mean()) ** 2).sum()
+            rate += 0.5 * kappa * n / (kappa + n) * (entries.mean() - mean) ** 2
+        center = (kappa * mean + entries.sum()) / (kappa + n)
+        shape += n / 2
+        spread = math.sqrt(rate / shape * (kappa + n + 1) / (kappa + n))
+        return float(stats.t.logpdf(x, 2 * shape, center, spread))
+
+    def of_count(x: float, entries: np.ndarray, j: int) -> float:
+        size, mean = family.shape[j], family.prior_mean[j]
+        alpha = 1 + size / mean + size * len(entries)
+        return float(stats.betanbinom.logpmf(x, size, alpha, 1 + entries.sum()))
+
+    def of_category(x: float, entries: np.ndarray, j: int) -> float:
+        a = family.pseudo_count
+        return math.log(((entries == x).sum() + a) / (len(entries) + a * len(family.levels[j])))
+
+    score = {"number": of_number, "count": of_count, "category": of_category, "ordered": of_category}
+
+    def predictive(x: np.ndarray, members: np.ndarray) -> float:
+        return sum(
+            score[kind](x[j], members[~np.isnan(members[:, j]), j], j)
+            for j, kind in enumerate(family.kinds)
+            if not np.isnan(x[j])
+        )
+
+    return predictive
+
+
 PREDICTIVES = {
     Gaussian: gaussian_predictive,
     GaussianNIW: niw_predictive,
     Multinomial: multinomial_predictive,
     Categorical: categorical_predictive,
+    Mixed: mixed_predictive,
 }
 
 

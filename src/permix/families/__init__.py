@@ -11,11 +11,20 @@ from typing import Any
 from permix.families.base import Family
 from permix.families.categorical import Categorical
 from permix.families.gaussian import Gaussian
+from permix.families.mixed import Mixed
 from permix.families.multinomial import Multinomial
 from permix.families.niw import GaussianNIW
 from permix.registries import FAMILIES
 
-__all__ = ["Categorical", "Family", "Gaussian", "GaussianNIW", "Multinomial", "family_from_description"]
+__all__ = [
+    "Categorical",
+    "Family",
+    "Gaussian",
+    "GaussianNIW",
+    "Mixed",
+    "Multinomial",
+    "family_from_description",
+]
 
 
 def family_from_description(description: Mapping[str, Any]) -> Family:

@@ -1,0 +1,329 @@
+"""Groups of rows whose columns are of different kinds, some of their cells missing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from permix.errors import CellError, DataError
+from permix.families.base import LARGEST, Family, check_number, vector_of
+from permix.families.mixed_jit import CATEGORY, COUNT, NUMBER, MixedStats
+from permix.families.table_columns import (
+    KINDS,
+    Column,
+    codes_of,
+    columns_of,
+    counts_of,
+    kind_of,
+    levels_of,
+    numbers_of,
+)
+
+# Where nothing chooses, a group is expected to have this share of the variance of each column of numbers.
+DEFAULT_WITHIN_SHARE = 0.3
+# What a fit chooses from.
+WITHIN_SHARES = (0.1, 0.3, 0.6, 1.0)
+# How many entries the expected variance of a group is worth: the least with which it is finite, and one more.
+DEGREES_OF_FREEDOM = 3.0
+# Counts that vary less than the negative binomial distribution of this shape are as good as Poisson's.
+LARGEST_SHAPE = 1e4
+SMALLEST_SHAPE = 1e-2
+CODES = {"number": NUMBER, "count": COUNT, "category": CATEGORY, "ordered": CATEGORY}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Mixed(Family):
+    """Groups of rows of numbers, counts and categories side by side; missing cells say nothing.
+
+    Parameters
+    ----------
+    kinds : mapping or sequence, optional
+        What the columns are, each one of ``"number"``, ``"count"``, ``"category"`` and ``"ordered"``: by name
+        (others as by default), or one for each column. By default what the columns look like; see Notes.
+    pseudo_count : float
+        Dirichlet parameter of every category.
+    prior_strength : float
+        How many entries the prior mean of a column of numbers is worth.
+    within_share : float, optional
+        Which share of the variance of each column of numbers a group is expected to have. Left out, a fit
+        chooses 0.1, 0.3, 0.6 or 1.
+    prior_mean, scale, shape, levels : optional
+        For each column, taken from the data unless given: its mean (of numbers and counts), its standard
+        deviation (of numbers), the shape of the negative binomial distribution (of counts) and the
+        categories.
+
+    Notes
+    -----
+    Columns are independent within a group, so that a missing cell (NaN, None, an empty string) contributes
+    nothing, exactly, if cells are missing at random. Numbers are normal with unknown mean and variance
+    (normal-inverse-gamma), categories have a Dirichlet prior. Counts are negative binomial of a shape that
+    matches the variance of the whole column, with a beta prior under which the mean of a group is about
+    exponential.
+
+    Text, truth values, intervals and columns with at most 10 different numbers are categories; those of
+    ordered types as well, and their order is not used. Whole numbers, the smallest of which is zero, are
+    counts; all others are numbers. Columns of dates, and text in which nearly every row differs, are refused.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [31.5, None, 62.0], "smokes": [True, False, None]})
+    >>> Mixed().resolve(frame).kinds
+    ('number', 'category')
+    """
+
+    kinds: Mapping[Any, str] | Sequence[str] | None = None
+    pseudo_count: float = 1.0
+    prior_strength: float = 0.05
+    within_share: float | None = None
+    prior_mean: Sequence[float] | np.ndarray | None = None
+    scale: Sequence[float] | np.ndarray | None = None
+    shape: Sequence[float] | np.ndarray | None = None
+    levels: Sequence[Sequence[Any]] | None = None
+
+    name: ClassVar[str] = "mixed"
+    main_parameter: ClassVar[str] = "typical"
+    per_column: ClassVar[str] = "kinds"
+    accepts_missing: ClassVar[bool] = True
+    accepts_categories: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.pseudo_count, "pseudo_count")
+        check_number(self.prior_strength, "prior_strength")
+        if self.within_share is not None:
+            check_number(self.within_share, "within_share")
+        if self.kinds is not None:
+            named = isinstance(self.kinds, Mapping)
+            if isinstance(self.kinds, str) or not (named or isinstance(self.kinds, list | tuple)):
+                raise DataError(
+                    f"kinds must be a mapping from columns to kinds, or a list, got {self.kinds!r}"
+                )
+            said = self.kinds.items() if isinstance(self.kinds, Mapping) else enumerate(self.kinds, start=1)
+            for column, kind in said:
+                if kind not in KINDS:
+                    what = f"the kind of column {column!r} must be one of {', '.join(KINDS)}, not {kind!r}"
+                    raise DataError(what)
+            if not named:
+                object.__setattr__(self, "kinds", tuple(self.kinds))
+        if self.levels is not None:
+            object.__setattr__(self, "levels", tuple(map(tuple, self.levels)))
+
+    def resolve(self, X: Any) -> Self:
+        """Take what was left open from the columns of the data."""
+        columns = columns_of(X)
+        if not columns or not len(columns[0].cells):
+            raise DataError("there are no rows and columns to group")
+        kinds = self._kinds_of(columns)
+        d = len(kinds)
+        means, scales, shapes = np.zeros(d), np.ones(d), np.ones(d)
+        levels: list[tuple[Any, ...]] = [()] * d
+        for j, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+            if CODES[kind] == CATEGORY:
+                if self.levels is None:
+                    levels[j] = levels_of(j, column)
+                continue
+            read = numbers_of if kind == "number" else counts_of
+            present = (cells := read(j, column))[~np.isnan(cells)]
+            if np.any(np.abs(present) > LARGEST):
+                row = int(np.argmax(np.abs(cells) > LARGEST))
+                said = f"{{place}} is {cells[row]:g}, and numbers beyond {LARGEST:g} cannot be squared and "
+                raise CellError(row, j, said + "added up: measure the column in other units.")
+            if present.size:
+                means[j] = present.mean()
+            if kind == "number" and present.size and np.ptp(present) > 0:
+                scales[j] = _scale_of(j, present)
+            if kind == "count":
+                means[j] = means[j] if means[j] > 0 else 1.0
+                surplus = float(present.var()) - means[j] if present.size else 0.0
+                shape = means[j] ** 2 / surplus if surplus > 0 else LARGEST_SHAPE
+                shapes[j] = min(max(shape, SMALLEST_SHAPE), LARGEST_SHAPE)
+        found = dataclasses.replace(
+            self,
+            kinds=kinds,
+            within_share=DEFAULT_WITHIN_SHARE if self.within_share is None else self.within_share,
+            prior_mean=means if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean"),
+            scale=scales if self.scale is None else vector_of(self.scale, d, "scale"),
+            shape=shapes if self.shape is None else vector_of(self.shape, d, "shape"),
+            levels=tuple(levels) if self.levels is None else self.levels,
+        )
+        found._check_resolved()
+        return found
+
+    def _kinds_of(self, columns: Sequence[Column]) -> tuple[str, ...]:
+        if self.kinds is None or isinstance(self.kinds, Mapping):
+            said = dict(self.kinds or {})
+            known = {column.name for column in columns}
+            for name in said:
+                if name not in known:
+                    raise DataError(f"kinds: there is no column {name!r}")
+            pairs = enumerate(columns)
+            return tuple(said.get(column.name) or kind_of(j, column) for j, column in pairs)
+        if len(self.kinds) != len(columns):
+            raise DataError(f"kinds has {len(self.kinds)} entries, and there are {len(columns)} columns")
+        return tuple(self.kinds)
+
+    def _check_resolved(self) -> None:
+        """Refuse hyper-parameters that do not go together; they may come from a file."""
+        kinds, levels = tuple(self.kinds or ()), self.levels or ()
+        if len(levels) != len(kinds):
+            raise DataError(f"levels has {len(levels)} entries, and there are {len(kinds)} columns")
+        for j, (kind, column) in enumerate(zip(kinds, levels, strict=True)):
+            if bool(column) != (CODES[kind] == CATEGORY) or len(set(column)) != len(column):
+                said = "{place}: a column of categories needs levels, all different, and no other has any"
+                raise CellError(None, j, said)
+            if any(isinstance(v, bool) or not isinstance(v, str | int | float) or v != v for v in column):
+                raise CellError(None, j, "{place}: categories are text or numbers")
+        for name in ("prior_mean", "scale", "shape"):
+            values = np.asarray(getattr(self, name), dtype=np.float64)
+            if values.shape != (len(kinds),) or not np.all(np.isfinite(values)):
+                raise DataError(f"{name} must be a finite number for each of the {len(kinds)} columns")
+            if name != "prior_mean" and np.any(values <= 0):
+                raise DataError(f"{name} must be positive")
+        counts = np.array([kind == "count" for kind in kinds])
+        if np.any(np.asarray(self.prior_mean)[counts] <= 0):
+            raise DataError("prior_mean of counts must be positive")
+
+    def candidates(self, X: Any) -> list[Self]:
+        """Every share of the variance that a fit may choose, where there are numbers and it is not given."""
+        first = self.resolve(X)
+        if self.within_share is not None or "number" not in (first.kinds or ()):
+            return [first]
+        return [dataclasses.replace(first, within_share=share) for share in WITHIN_SHARES]
+
+    def encode(self, X: Any) -> np.ndarray:
+        """Return one table of numbers: numbers in standard deviations from the mean, codes of categories."""
+        columns, kinds, levels = columns_of(X), tuple(self.kinds or ()), self.levels or ()
+        if len(columns) != len(kinds):
+            raise DataError(f"X has {len(columns)} features, but Mixed is expecting {len(kinds)} features")
+        table = np.empty((len(columns[0].cells) if columns else 0, len(kinds)))
+        for j, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+            if CODES[kind] == CATEGORY:
+                table[:, j] = codes_of(j, column, levels[j])
+            elif kind == "count":
+                table[:, j] = counts_of(j, column)
+            else:
+                numbers = numbers_of(j, column)
+                table[:, j] = (numbers - np.asarray(self.prior_mean)[j]) / np.asarray(self.scale)[j]
+        return table
+
+    def statistics(self, capacity: int) -> MixedStats:
+        kinds, levels = tuple(self.kinds or ()), self.levels or ()
+        assert self.within_share is not None
+        n_levels = np.array([len(column) for column in levels], dtype=np.int64)
+        half_freedom = 0.5 * DEGREES_OF_FREEDOM
+        number = (self.prior_strength, 0.0, half_freedom, (half_freedom - 1.0) * self.within_share)
+        priors = np.zeros((len(kinds), 6))
+        for j, kind in enumerate(kinds):
+            mean, scale, shape = (float(np.asarray(v)[j]) for v in (self.prior_mean, self.scale, self.shape))
+            if kind == "number":
+                priors[j] = (*number, scale, mean)
+            elif kind == "count":
+                # The mean of a group, r(1-p)/p, is then r times a beta prime variable of mean ``mean``/r.
+                priors[j] = (1.0 + shape / mean, 1.0, shape, 0.0, 1.0, mean)
+            else:
+                priors[j] = (self.pseudo_count, self.pseudo_count * n_levels[j], 0.0, 0.0, 1.0, 0.0)
+        return empty_mixed(np.array([CODES[kind] for kind in kinds]), n_levels, priors, capacity)
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Turn codes back into categories; the table is one of numbers where all columns are."""
+        levels = self.levels or ()
+        numeric = all(isinstance(level, int | float) for column in levels for level in column)
+        decoded = rows.astype(np.float64 if numeric else object)
+        for j, column in enumerate(levels):
+            if column:
+                choices = np.array(column, dtype=np.float64 if numeric else object)
+                decoded[:, j] = choices[rows[:, j].astype(np.int64)]
+        return decoded
+
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
+        """Return standardized numbers and counts, and an indicator for every category.
+
+        What is missing is at the mean.
+        """
+        parts = []
+        for j, column in enumerate(self.levels or ()):
+            cells = data[:, [j]]
+            part = np.where(np.isnan(cells), np.nan, cells == np.arange(len(column))) if column else cells
+            mean = np.nanmean(part, axis=0) if np.any(~np.isnan(cells)) else 0.0
+            spread = np.nanstd(part, axis=0) if not column and np.any(~np.isnan(cells)) else 1.0
+            parts.append(np.nan_to_num((part - mean) / np.where(spread > 0, spread, 1.0)))
+        return np.concatenate(parts, axis=1), False
+
+    def parameter_names(self, columns: Sequence[str]) -> list[str]:
+        """Name numbers and counts by their columns, categories as column=category."""
+        pairs = zip(columns, self.levels or (), strict=True)
+        return [
+            name
+            for column, levels in pairs
+            for name in ([f"{column}={level}" for level in levels] if levels else [column])
+        ]
+
+    def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
+        """Posterior means of the mean of every number and count and of the probability of every category."""
+        rows = []
+        for j, kind in enumerate(self.kinds or ()):
+            prior, entries = stats.priors[j], stats.entries[j, :n_clusters]
+            if CODES[kind] == CATEGORY:
+                counts = stats.counts[stats.offsets[j] : stats.offsets[j + 1], :n_clusters]
+                rows.extend((self.pseudo_count + counts) / (self.pseudo_count * len(counts) + entries))
+            elif kind == "count":
+                # E r(1-p)/p under beta(a, b) is r b/(a - 1).
+                alpha, beta, size = prior[:3]
+                rows.append(size * (beta + stats.means[j, :n_clusters]) / (alpha + size * entries - 1.0))
+            else:
+                rows.append(stats.means[j, :n_clusters] * prior[4] + prior[5])
+        return {"typical": np.array(rows).reshape(-1, n_clusters).T.copy()}
+
+    def check_encoded(self, data: Any, n: int) -> None:
+        """Refuse a table whose codes are not codes of this family's categories, or whose counts are none."""
+        d = self.n_features
+        if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != (n, d):
+            raise DataError(f"data are not a table of {n} × {d} numbers")
+        if np.any(np.isinf(data)):
+            raise DataError("a cell is infinite")
+        for j, kind in enumerate(self.kinds or ()):
+            present = data[~np.isnan(data[:, j]), j]
+            if kind != "number" and np.any((present < 0) | (present != np.floor(present))):
+                raise DataError("a count or a code is no whole number")
+            if CODES[kind] == CATEGORY and np.any(present >= len((self.levels or ())[j])):
+                raise DataError("a code is outside the known categories")
+
+    def direction_scales(self, data: Any) -> np.ndarray:
+        """Measure counts by their standard deviations, as encoded numbers are already."""
+        scales = []
+        for j, (kind, levels) in enumerate(zip(self.kinds or (), self.levels or (), strict=True)):
+            spread = 1.0
+            if kind == "count":
+                mean = float(np.asarray(self.prior_mean)[j])
+                spread = float(np.sqrt(mean + mean**2 / np.asarray(self.shape)[j]))
+            scales.extend([1.0 / spread] * (1 + len(levels)))
+        return np.array(scales)
+
+    def describe(self) -> dict[str, Any]:
+        plain = super().describe()
+        if isinstance(self.kinds, Mapping):
+            plain["kinds"] = {str(name): kind for name, kind in self.kinds.items()}
+        return plain
+
+
+def empty_mixed(kinds: np.ndarray, n_levels: np.ndarray, priors: np.ndarray, capacity: int) -> MixedStats:
+    """Return statistics of mixed columns with room for ``capacity`` groups; the caller clears them."""
+    offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
+    d, total = len(kinds), int(offsets[-1])
+    each, levels = (
+        (np.zeros((d, capacity)) for _ in range(5)),
+        (np.zeros((total, capacity)) for _ in range(2)),
+    )
+    return MixedStats(kinds.astype(np.int64), offsets, priors, *each, *levels)
+
+
+def _scale_of(place: int, present: np.ndarray) -> float:
+    scale = float(present.std())
+    if scale < 1.0 / LARGEST:
+        said = "{place}: its values differ too little to be squared; measure it in other units."
+        raise CellError(None, place, said)
+    return scale
