@@ -161,7 +161,7 @@ class CellError(DataError):
 
     def with_names(self, names: Sequence[str]) -> CellError:
         """Return the same error with the column's name for its number."""
-        return CellError(self.row, self.column, self.what, str(names[self.column]))
+        return type(self)(self.row, self.column, self.what, str(names[self.column]))
 
 
 class CycleError(DataError):

@@ -134,7 +134,7 @@ def test_other_kinds_of_data(run, tmp_path):
     ("arguments", "words"),
     [
         (["fit", "dp-mixture", "missing.csv", "-o", "x"], ["missing.csv"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x"], ["'name'", "not numeric", "row 1", "'p0'", "--id"]),
+        (["fit", "dp-mixture", "points.csv", "-o", "x"], ["'name'", "50 different entries", "p0", "--id"]),
         (["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "nam"], ["no column 'nam'", "height"]),
         (
             ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--init", "51"],
@@ -152,7 +152,18 @@ def test_other_kinds_of_data(run, tmp_path):
         (["fit", "dp-mixture", ".", "-o", "x"], ["is a folder"]),
         (["fit", "dp-mixture", "empty.csv", "-o", "x"], ["empty.csv"]),
         (["fit", "dp-mixture", "headonly.csv", "-o", "x"], ["no rows"]),
-        (["fit", "dp-mixture", "hole.csv", "-o", "x"], ["NaN", "row 2", "'b'"]),
+        (
+            ["fit", "dp-mixture", "hole.csv", "-o", "x", "--family", "gaussian"],
+            ["NaN", "row 2", "'b'", "mixed"],
+        ),
+        (
+            ["fit", "dp-mixture", "points.csv", "-o", "x", "--family", "gaussian"],
+            ["'name'", "not numeric", "row 1", "'p0'", "--id", "--family mixed"],
+        ),
+        (
+            ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--column", "no=count"],
+            ["column 'no'"],
+        ),
         (["fit", "dp-mixture", "broken.npz", "-o", "x"], ["broken.npz"]),
     ],
 )
@@ -165,6 +176,9 @@ def test_a_mistake_gets_one_clear_message(run, points, tmp_path, monkeypatch, ar
     [
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--family", "cauchy"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--noise-scale", "2"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--column", "age=years"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--column", "age"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--column", "age=count", "--family", "gaussian"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "crp"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "finite"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--concentration", "0.5"],

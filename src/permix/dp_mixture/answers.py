@@ -11,23 +11,44 @@ import typer
 from permix.cli.answers import Answer
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
+from permix.dp_mixture.choose_family import chosen_family
 from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
-from permix.dp_mixture.parameters import DPMixtureParameters, as_family
+from permix.dp_mixture.parameters import DPMixtureParameters
 from permix.dp_mixture.predict import membership_of, sample_rows
 from permix.dp_mixture.table_source import Table, read_table
+from permix.families.table_columns import KINDS
 from permix.registries import FAMILIES, PRIORS, Registry
 
 
 def choose(given: dict[str, Any]) -> dict[str, Any]:
     """Turn ``--family`` and ``--prior``, and the options of the one that was chosen, into parameters."""
     chosen = dict(given)
+    kinds = _kinds_given(chosen)
     family, settings = _settings_given(chosen, FAMILIES)
+    settings |= {"kinds": kinds} if kinds else {}
     if settings:
         chosen["family"] = FAMILIES[family](**settings)
     prior, settings = _settings_given(chosen, PRIORS)
     if settings or "prior" in chosen:
         chosen["prior"] = PRIORS[prior].named(**settings)
     return chosen
+
+
+def _kinds_given(chosen: dict[str, Any]) -> dict[str, str]:
+    """Read ``--column NAME=KIND``; it means the family mixed."""
+    words = chosen.pop("kinds", None) or []
+    if words and chosen.setdefault("family", "mixed") != "mixed":
+        raise typer.BadParameter(f"--column belongs to --family mixed, not to {chosen['family']}")
+    kinds: dict[str, str] = {}
+    for word in words:
+        name, equals, kind = word.rpartition("=")
+        if not equals or not name or kind not in KINDS or name in kinds:
+            raise typer.BadParameter(
+                f"--column {word} must be a column and what it is, each column once, such as age=number; "
+                f"it may be one of {', '.join(KINDS)}"
+            )
+        kinds[name] = kind
+    return kinds
 
 
 def _settings_given(chosen: dict[str, Any], registry: Registry) -> tuple[str, dict[str, Any]]:
@@ -59,7 +80,7 @@ def _settings_given(chosen: dict[str, Any], registry: Registry) -> tuple[str, di
 
 def fit_data(table: Table, settings: DPMixtureParameters) -> MixtureFit:
     """Fit the mixture to a file of rows."""
-    if not as_family(settings.family).accepts_categories:
+    if not chosen_family(settings.family, table.rows).accepts_categories:
         table.refuse_text()
     return fit_mixture(table.rows, settings, table.columns)
 

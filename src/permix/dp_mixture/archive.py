@@ -21,7 +21,7 @@ from permix.estimators.archive_parts import (
 )
 from permix.estimators.checks import Made
 from permix.estimators.fields import field, require
-from permix.families import Family, family_from_description
+from permix.families import Family, Mixed, family_from_description
 from permix.moves.start import check_start
 from permix.moves.state import learned_concentration
 from permix.partitions import PartitionPrior, prior_from_description
@@ -40,7 +40,9 @@ def _build(saved: Saved) -> MixtureFit:
     settings, facts, arrays, sizes = saved[:4]
     family, prior = facts["fitted_family"], facts["fitted_prior"]
     require(prior == as_prior(settings.prior), "prior")
-    require(_is_as_asked(family, as_family(settings.family)), "family")
+    # Where no family was asked for, the table chose one of two.
+    asked = Mixed() if settings.family is None and isinstance(family, Mixed) else as_family(settings.family)
+    require(_is_as_asked(family, asked), "family")
     n = sizes["observations"]
     check_start(settings.init, n, prior)
     draws, estimate = partitions_of(saved, learned_concentration(prior) is not None)
@@ -62,7 +64,7 @@ def _is_as_asked(family: Family, asked: Family) -> bool:
     """Say whether the family is the one asked for, which left some hyper-parameters to the data."""
     if type(asked) is not type(family):
         return False
-    left = {name: getattr(family, name) for name, value in vars(asked).items() if value is None}
+    left = {name: getattr(family, name) for name in asked.left_open}
     return dataclasses.replace(asked, **left).resolve(np.zeros((1, family.n_features))) == family
 
 

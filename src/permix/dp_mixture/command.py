@@ -27,20 +27,30 @@ def settings_of(registry: Registry) -> dict[str, Option]:
 
 COMMAND = ModelCommand(
     name="dp-mixture",
-    help="""Find groups, without being told how many, in a table of numbers, counts or categories.
+    help="""Find groups, without being told how many, in a table of numbers, counts and categories.
 
     While it runs, the chains are kept in the folder OUTPUT.chains: killed at any moment, the same command
     goes on.
     """,
     examples=(
         "permix fit dp-mixture points.csv -o points.permix",
-        "permix fit dp-mixture survey.csv --family categorical --id who -o s.permix",
+        "permix fit dp-mixture patients.csv --id who --column visits=count -o p.permix",
     ),
     parameters=DPMixtureParameters,
     source=TABLES,
     options={
         "family": Option(
-            str, f"What a group is made of [default: {next(iter(FAMILIES))}].", choices=tuple(FAMILIES)
+            str,
+            f"What a group is made of [default: {next(iter(FAMILIES))}; mixed if some columns are no numbers "
+            "or cells are missing].",
+            choices=tuple(FAMILIES),
+        ),
+        "kinds": Option(
+            list[str],
+            "mixed: what a column is (number, count, category, ordered), rather than what it looks like; may "
+            "be repeated.",
+            ("--column",),
+            metavar="NAME=KIND",
         ),
         **settings_of(FAMILIES),
         "prior": Option(

@@ -10,12 +10,13 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from permix.data.agent_table import AgentTable
+from permix.dp_mixture.choose_family import chosen_family
 from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_family
 from permix.dp_mixture.predict import log_density, membership_of, sample_rows
 from permix.errors import DataError
 from permix.estimators.base import DrawsMixin, Estimator, ScoreMixin, of_fitted
-from permix.families import Family
+from permix.families import Family, Mixed
 from permix.families.base import DATES, refuse_odd_cells
 from permix.registries import FAMILIES
 
@@ -26,7 +27,7 @@ Array = npt.NDArray[Any]
 
 
 class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMixtureParameters):  # type: ignore[misc]
-    """Groups of rows of numbers, counts or categories, without being told how many there are.
+    """Groups of rows of numbers, counts and categories, without being told how many there are.
 
     Attributes
     ----------
@@ -83,7 +84,7 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
         self
         """
         settings = self._settings()
-        table = self._table(X, as_family(settings.family), reset=True)
+        table = self._table(X, chosen_family(settings.family, X), reset=True)
         names = getattr(self, "feature_names_in_", None)
         return self._adopt(fit_mixture(table, settings, None if names is None else tuple(map(str, names))))
 
@@ -105,6 +106,10 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
     def _table(self, X: Any, family: Family, *, reset: bool) -> Any:
         """Check shape and names as scikit-learn does; cells are checked later, by messages that name them."""
         _refuse_what_is_not_a_table(X, family)
+        if isinstance(family, Mixed):
+            # Columns keep their types: as one array they would not.
+            table = X if hasattr(X, "columns") or isinstance(X, np.ndarray) else np.array(X, dtype=object)
+            return validate_data(self, table, reset=reset, skip_check_array=True)
         return validate_data(
             self,
             X,
@@ -156,8 +161,9 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
         known = isinstance(self.family, Family) or (isinstance(self.family, str) and self.family in FAMILIES)
         family = as_family(self.family if known else None)
         tags.input_tags.sparse = family.accepts_sparse
-        tags.input_tags.allow_nan = family.accepts_missing
-        tags.input_tags.categorical = family.accepts_categories
+        # Where no family is asked for, tables with gaps or categories get one that takes them.
+        tags.input_tags.allow_nan = self.family is None or family.accepts_missing
+        tags.input_tags.categorical = self.family is None or family.accepts_categories
         tags.non_deterministic = False
         return tags
 
@@ -186,5 +192,5 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
         if not family.accepts_categories and dtype in (nw.String, nw.Categorical, nw.Enum):
             raise DataError(
                 f"column {name!r} holds text (row 1: {frame[name][0]!r}), and the {family.name} family takes "
-                "numbers: leave the column out, or use family='categorical'"
+                "numbers: leave the column out, or use family='mixed'"
             )

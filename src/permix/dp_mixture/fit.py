@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
+from permix.dp_mixture.choose_family import chosen_family
+from permix.dp_mixture.parameters import DPMixtureParameters, as_prior
 from permix.errors import Argument, CellError, DataError, PermixWarning
 from permix.families import Family
 from permix.families.contract_jit import seat_all
@@ -83,7 +84,7 @@ def fit_mixture(
     table: Any, settings: DPMixtureParameters, feature_names: tuple[str, ...] | None = None
 ) -> MixtureFit:
     """Run chains on a table, summarize them, and warn where chains disagree."""
-    family = as_family(settings.family)
+    family = chosen_family(settings.family, table)
     prior = as_prior(settings.prior)
     n = int(table.shape[0])
     if n == 0:

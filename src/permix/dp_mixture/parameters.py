@@ -99,7 +99,8 @@ class DPMixtureParameters(ChainParameters):
         _named_or(as_family, "Family or name", "permix.families:family_from_description"),
         "What a group is made of: an object such as :class:`~permix.Gaussian`, or a name out of "
         f"{', '.join(FAMILIES)}. By default a :class:`~permix.GaussianNIW`, whose scale and degrees of "
-        "freedom are chosen by the log joint, in short chains before those that are kept.",
+        "freedom are chosen by the log joint, in short chains before those that are kept; for a table with "
+        "columns that are no numbers, or with missing cells, a :class:`~permix.Mixed`.",
         positional=True,
     )
     prior: Any = declare(

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from permix.cli.command import IGNORE, Option, Source
 from permix.errors import Argument, DataError, about_parameters
-from permix.registries import FAMILIES
 
 TABLES = Source(
     "CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.",
@@ -72,7 +71,7 @@ class Table(NamedTuple):
             " if it labels the rows, leave it out with ",
             Argument("ignore", column.name),
             ", or use ",
-            Argument("family", next(name for name in FAMILIES if FAMILIES[name].accepts_categories)),
+            Argument("family", "mixed"),
             ".",
         )
         raise DataError(f"column {column.name!r} of {self.file.name} is not numeric{example}.", *said)

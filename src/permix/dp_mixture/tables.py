@@ -23,6 +23,10 @@ def report(fit: MixtureFit) -> dict[str, Any]:
         "family": fit.family.name,
         "observations": fit.n,
         "columns": fit.family.parameter_names(fit.columns),
+        "columns_read_as": [
+            {"column": column, "read_as": reading, "missing": missing}
+            for column, (reading, missing) in zip(fit.columns, fit.family.readings(fit.data), strict=False)
+        ],
         **fit_tables.chains_report(fit.draws),
         "number_of_groups": fit.n_clusters,
         "groups": [
@@ -41,6 +45,12 @@ def report(fit: MixtureFit) -> dict[str, Any]:
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
+    if report["columns_read_as"]:
+        print_table(
+            "What the columns are read as (--column NAME=KIND changes it)",
+            ["column", "read as", "missing"],
+            [[row["column"], row["read_as"], row["missing"] or ""] for row in report["columns_read_as"]],
+        )
     shares = report["posterior_number_of_groups"].items()
     found = report["groups"]
     groups, rows_ = count_of(len(found), "group"), count_of(report["observations"], "observation")

@@ -117,6 +117,15 @@ class Family(abc.ABC):
         lists = {name: value for name, value in vars(self).items() if isinstance(value, list)}
         return dataclasses.replace(self, **{name: np.asarray(v, np.float64) for name, v in lists.items()})
 
+    @property
+    def left_open(self) -> list[str]:
+        """Names of the hyper-parameters that ``resolve`` takes from the data."""
+        return [name for name, value in vars(self).items() if value is None]
+
+    def readings(self, data: Any) -> list[tuple[str, int]]:
+        """Say, where columns are of different kinds, what each is read as and how many cells it lacks."""
+        return []
+
     def describe(self) -> dict[str, Any]:
         """Return name and hyper-parameters as plain JSON values."""
         plain = {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(self).items()}
@@ -175,7 +184,8 @@ def finite_matrix(X: Any, family: str) -> np.ndarray:
         raise CellError(
             *_first(bad),
             f"Input contains {value}: {{place}}{f' (and {others} more cells)' if others else ''}. "
-            f"The {family} family needs a number in every cell: leave out or fill in these rows.",
+            f"The {family} family needs a number in every cell: leave out or fill in these rows, or use the "
+            "family mixed, in which missing cells say nothing.",
         )
     return array
 

@@ -31,6 +31,8 @@ DEGREES_OF_FREEDOM = 3.0
 # Counts that vary less than the negative binomial distribution of this shape are as good as Poisson's.
 LARGEST_SHAPE = 1e4
 SMALLEST_SHAPE = 1e-2
+# So many categories are named where columns are described.
+SHOWN_LEVELS = 6
 CODES = {"number": NUMBER, "count": COUNT, "category": CATEGORY, "ordered": CATEGORY}
 
 
@@ -303,6 +305,17 @@ class Mixed(Family):
             scales.extend([1.0 / spread] * (1 + len(levels)))
         return np.array(scales)
 
+    @property
+    def left_open(self) -> list[str]:
+        """Kinds by name are completed by the data."""
+        return [*super().left_open, *(["kinds"] if isinstance(self.kinds, Mapping) else [])]
+
+    def readings(self, data: Any) -> list[tuple[str, int]]:
+        """Say what each column is read as, and how many of its cells are missing."""
+        missing = np.isnan(data).sum(axis=0).tolist()
+        triples = zip(self.kinds or (), self.levels or (), missing, strict=True)
+        return [(_reading(kind, levels), gaps) for kind, levels, gaps in triples]
+
     def describe(self) -> dict[str, Any]:
         plain = super().describe()
         if isinstance(self.kinds, Mapping):
@@ -319,6 +332,14 @@ def empty_mixed(kinds: np.ndarray, n_levels: np.ndarray, priors: np.ndarray, cap
         (np.zeros((total, capacity)) for _ in range(2)),
     )
     return MixedStats(kinds.astype(np.int64), offsets, priors, *each, *levels)
+
+
+def _reading(kind: str, levels: Sequence[Any]) -> str:
+    """Say in words what a column is read as."""
+    some = ", ".join(map(str, levels[:SHOWN_LEVELS])) + (", ..." if len(levels) > SHOWN_LEVELS else "")
+    if kind == "ordered":
+        return f"{len(levels)} ordered categories, whose order is not used: {some}"
+    return f"{len(levels)} categories: {some}" if kind == "category" else f"{kind}s"
 
 
 def _scale_of(place: int, present: np.ndarray) -> float:

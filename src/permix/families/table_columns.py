@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,10 +22,16 @@ ENTRIES_PER_VALUE = 5
 FEWEST_NAMES = 20
 
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+# Text that is a date: 2024-01-31, 31.1.2024, 1/31/24, with or without a time.
+_DATE_TEXT = re.compile(r"(\d{4}-\d\d?-\d\d?|\d\d?([./-])\d\d?\2(\d{4}|\d\d))([ T]\d\d?:\d\d.*)?")
 _WAY_OUT = (
     "leave the column out (on the command line: --ignore, or --id if it names the rows), or say what it is "
     "with permix.Mixed({{{name!r}: 'category'}})"
 )
+
+
+class CellTypeError(CellError, TypeError):
+    """A cell holds something that is neither a number nor a category."""
 
 
 class Column(NamedTuple):
@@ -78,7 +85,7 @@ def _of_series(name: str, series: Any) -> Column:
         )
     if series.dtype == nw.Enum:
         return _of_cells(name, np.array(series.to_list(), dtype=object))._replace(
-            declared=tuple(series.cat.get_categories().to_list()), ordered=True
+            declared=tuple(series.dtype.categories), ordered=True
         )
     if series.dtype.is_numeric():
         nullable = series.null_count() > 0
@@ -98,7 +105,9 @@ def _of_cells(name: str | int, cells: np.ndarray) -> Column:
         numbers = np.full(len(entries), np.nan)
         numbers[~missing] = present
         return Column(name, numbers, missing)
-    dates = any(isinstance(entry, _DATES) for entry in present)
+    dates = any(isinstance(entry, _DATES) for entry in present) or (
+        bool(present) and all(isinstance(e, str) and _DATE_TEXT.fullmatch(e.strip()) for e in present)
+    )
     objects = np.empty(len(entries), dtype=object)
     objects[:] = entries
     return Column(name, objects, missing, date=dates)
@@ -131,6 +140,11 @@ def kind_of(place: int, column: Column) -> str:
         whole = bool(np.all(present == np.floor(present)))
         # Whole numbers from zero on count something; ages, years and sizes do not begin at zero.
         return "count" if whole and present.min() == 0.0 else "number"
+    for row in np.flatnonzero(~column.missing):
+        cell = column.cells[row]
+        if not isinstance(cell, str | int | float | np.generic) and type(cell).__name__ != "Interval":
+            said = f"{{place}} holds a {type(cell).__name__}: the argument must be a string or a number"
+            raise CellTypeError(int(row), place, said)
     n_different = len(set(map(label, present.tolist())))
     if n_different > FEWEST_NAMES and 2 * n_different > len(present):
         way_out = _WAY_OUT.format(name=column.name).replace("{", "{{").replace("}", "}}")
