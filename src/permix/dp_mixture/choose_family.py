@@ -29,7 +29,7 @@ def is_complete_numbers(table: Any) -> bool:
     else:
         try:
             array = np.asarray(table)
-        except ValueError:  # rows of different lengths, refused elsewhere
+        except (TypeError, ValueError):  # rows of different lengths, or no rows at all: refused elsewhere
             return True
         if array.ndim != 2 or array.dtype.kind not in "OUSf":
             return True
