@@ -8,11 +8,122 @@ improved R-hat". ArviZ has the same functions, and the tests hold these against 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
+# Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), "Rank-normalization, folding, and
+# localization: an improved R-hat", recommend to trust draws only below this value.
+REPORTABLE = 1.01
+# Chains of partitions mix slowly, and an R-hat between the two values says "more draws", not "disagree".
+THRESHOLD = 1.05
+# ... and to have at least so many effective draws per chain.
+FEWEST_EFFECTIVE = 100
+# R-hat splits each chain, and a variance needs two draws.
+FEWEST_DRAWS = 4
+# How rarely chains that agree may be reported: the probability per quantity is about this.
+FALSE_ALARM = 1e-3
+# Digits in which numbers that should be equal are, though computed in another order.
+DIGITS = 10
+# What is said of quantities; the last two say that draws suffice.
+DISAGREE, MORE_DRAWS, TOO_FEW, NOT_FINITE = (
+    "chains disagree",
+    "more draws needed",
+    "too few draws",
+    "not finite",
+)
+CONSTANT, FINE = "constant", ""
+# What ended chains: their number of draws was given, draws sufficed, the longest run allowed, or the user.
+ASKED, ENOUGH, LIMIT, INTERRUPTED = ENDINGS = ("asked", "enough", "limit", "interrupted")
+
+
+class Trust(NamedTuple):
+    """How far draws of a quantity can be trusted: NaN where that cannot be known."""
+
+    note: str
+    r_hat: float = math.nan
+    ess_bulk: float = math.nan
+    ess_tail: float = math.nan
+
+    @property
+    def suffices(self) -> bool:
+        """Whether nothing is wrong with the draws."""
+        return self.note in (FINE, CONSTANT)
+
+
+def trust_in(values: FloatArray) -> Trust:
+    """Judge the draws of one quantity, (chain, draw), by R-hat and by effective numbers of draws."""
+    if not np.all(np.isfinite(values)):
+        return Trust(NOT_FINITE)
+    if np.all(values == values[0, 0]):
+        return Trust(CONSTANT)
+    if _at_least_two(values).shape[1] < FEWEST_DRAWS:
+        return Trust(TOO_FEW)
+    found, bulk, tail = r_hat(values), ess_bulk(values), ess_tail(values)
+    if found > largest_allowed(values):
+        return Trust(DISAGREE, found, bulk, tail)
+    enough = min(bulk, tail) >= FEWEST_EFFECTIVE * len(values)
+    precise = found <= largest_allowed(values, REPORTABLE)
+    return Trust(FINE if enough and precise else MORE_DRAWS, found, bulk, tail)
+
+
+def r_hat(values: FloatArray) -> float:
+    """Return the rank-normalized split R-hat of an array over chain and draw.
+
+    It is 1 for a constant, infinite when every chain is stuck at a place of its own, and NaN for
+    values that are not finite or fewer than four draws per chain. The halves of a single chain count
+    as two chains.
+    """
+    values = _at_least_two(values)
+    if values.shape[1] < FEWEST_DRAWS or not np.all(np.isfinite(values)):
+        return math.nan
+    if np.all(values == values[0, 0]):
+        return 1.0
+    half = values.shape[1] // 2
+    if all(np.all(part == part[0]) for chain in values for part in (chain[:half], chain[-half:])):
+        return math.inf
+    return rank_r_hat(values)
+
+
+def largest_allowed(values: FloatArray, threshold: float = THRESHOLD) -> float:
+    """Return the R-hat of these chains above which they are said to disagree."""
+    return max(threshold, noise_ceiling(*_at_least_two(values).shape))
+
+
+def _at_least_two(values: FloatArray) -> FloatArray:
+    if len(values) > 1:
+        return values
+    half = values.shape[1] // 2
+    return np.stack([values[0, :half], values[0, values.shape[1] - half :]])
+
+
+def noise_ceiling(n_chains: int, n_draws: int) -> float:
+    """Return what R-hat of independent draws exceeds with probability 0.001.
+
+    For m half chains of n independent normal draws, between over within variance follows an F distribution
+    with m - 1 and m (n - 1) degrees of freedom, and R-hat² = (n - 1)/n + F/n.
+    """
+    from scipy.special import fdtri
+
+    m, n = 2 * n_chains, n_draws // 2
+    if n < 2:
+        return math.inf
+    ratio = float(fdtri(m - 1, m * (n - 1), 1.0 - FALSE_ALARM))
+    return math.sqrt((n - 1 + ratio) / n)
+
+
+def without_rounding_errors(values: FloatArray) -> FloatArray:
+    """Make equal what differs by rounding alone.
+
+    Chains that are nearly always at the same partition have its likelihood with the rounding errors of the
+    way they came. Ranks would take these for a difference between chains.
+    """
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    if largest == 0.0:
+        return values
+    return np.round(values, min(DIGITS - 1 - math.floor(math.log10(largest)), 300))
 
 
 def rank_r_hat(values: FloatArray) -> float:

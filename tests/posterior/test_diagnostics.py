@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from permix.cli.fit_tables import chains_report, print_if_not_converged
+from permix.cli.fit_tables import chains_report, print_verdict
+from permix.convergence import largest_allowed, noise_ceiling, r_hat
 from permix.errors import ConvergenceWarning, DataError
 from permix.posterior import summary, to_datatree, warn_if_chains_disagree
-from permix.posterior.diagnostics import largest_allowed, noise_ceiling, r_hat
 from permix.sampling import Draws
 
 
@@ -184,13 +184,13 @@ def test_reports_say_what_the_warning_says(capsys) -> None:
     with pytest.warns(ConvergenceWarning) as told:
         found = warn_if_chains_disagree(draws)
     assert 1.05 < found["apart"] < 1.5
-    print_if_not_converged(chains_report(draws))
+    print_verdict(chains_report(draws))
     said = capsys.readouterr().out
     assert said == f"NOT CONVERGED. {told[0].message.args[0].as_options()}\n\n"
     assert "apart (R-hat" in said
     assert "near" not in said
-    print_if_not_converged(chains_report(Draws({"near": draws.arrays["near"]})))
-    assert capsys.readouterr().out == ""
+    print_verdict(chains_report(Draws({"near": draws.arrays["near"]})))
+    assert capsys.readouterr().out.startswith("Converged: the 2 chains agree (R-hat at most 1.0")
 
 
 @pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])

@@ -71,7 +71,7 @@ def test_what_was_drawn_is_returned(tmp_path: Path, with_store: bool) -> None:
     n_kept = int(output.split()[1])
     assert output.startswith(f"returned {n_kept} True {{(2, {n_kept})}}")
     assert n_kept >= 1
-    assert f"{n_kept} of 10000000 draws kept per chain" in output
+    assert f": {n_kept} draws kept per chain" in output
     assert "PermixWarning interrupted after" in output
     assert f"store={str(store)!r} continues" in output if with_store else "with store=..." in output
     if with_store:

@@ -221,7 +221,7 @@ def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
     with at_most(settings.n_jobs), Display(settings.progress) as display:
         evidence = Evidence.of(data.sum_of_scores, float(data.n_agents), prior, data.scores)
         rng = np.random.default_rng(seed_sequence(settings.random_state))
-        n_draws = min(settings.n_draws, max(100, MOST_NUMBERS // data.n_items))
+        n_draws = min(settings.n_fixed_draws, max(100, MOST_NUMBERS // data.n_items))
         display.begin("drawing from the posterior")
         nodes, probabilities, log_integral = evidence.grid()
         if settings.inference == "sir":
@@ -292,7 +292,7 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),
         gibbs_sweep(settings, data.n_items),
-        **settings.for_chains(),
+        **settings.for_chains(data.n_agents * data.n_items),
         fingerprint={
             "model": "AngleMixture",
             "inference": settings.inference,
@@ -373,7 +373,7 @@ def _stochastic_em(data: AngleData, settings: AngleParameters) -> AngleFit:
     model = AngleChainModel(data, settings)
     rng = np.random.default_rng(seed_sequence(settings.random_state))
     with at_most(settings.n_jobs), Display(settings.progress) as display, Interrupts() as interrupts:
-        display.begin("stochastic EM", settings.n_burn_in + settings.n_draws)
+        display.begin("stochastic EM", settings.n_burn_in + settings.n_fixed_draws)
 
         def follow() -> bool:
             display.step()

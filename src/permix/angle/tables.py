@@ -94,7 +94,7 @@ def _by_item(part: pd.DataFrame, column: str) -> dict[str, float]:
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
-    fit_tables.print_if_not_converged(report)
+    fit_tables.print_verdict(report)
     parts = report["groups"]
     sure = report["interval"] is not None
     methods = IN_CHAINS if "diagnostics" in report else METHODS

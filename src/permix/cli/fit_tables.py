@@ -9,6 +9,7 @@ import numpy as np
 from permix.cli.output import ORDER, count_of, fitting, print_table, rounded, terminal_width
 
 if TYPE_CHECKING:
+    from permix.posterior.estimated import Recurrence
     from permix.sampling import Draws
 
 LOSSES = {"vi": "variation of information", "binder": "Binder loss"}
@@ -31,10 +32,19 @@ def data_title(report: dict[str, Any], title: str) -> str:
 def chains_report(draws: Draws) -> dict[str, Any]:
     """Return how many chains and draws there are, and the diagnostics of every quantity."""
     from permix.posterior import summary
+    from permix.posterior.diagnostics import verdict_on
 
     n_chains, n_draws = next(iter(draws.arrays.values())).shape[:2]
-    diagnostics = {str(name): row.to_dict() for name, row in summary(draws).iterrows()}
-    return {"chains": int(n_chains), "draws_per_chain": int(n_draws), "diagnostics": diagnostics}
+    verdict = verdict_on(draws)
+    return {
+        "verdict": verdict.message.as_options(),
+        "converged": verdict.converged,
+        "chains": int(n_chains),
+        "draws_per_chain": int(n_draws),
+        "draws_made_per_chain": max(int(draws.n_made), int(n_draws)),
+        "ended_by": draws.ended,
+        "diagnostics": {str(name): row.to_dict() for name, row in summary(draws).iterrows()},
+    }
 
 
 def posterior_of_number(draws: np.ndarray) -> dict[str, float]:
@@ -50,14 +60,23 @@ def number_interval(posterior: dict[str, float]) -> list[int]:
     return [numbers[int(np.argmax(upto >= level - 1e-9))] for level in (0.05, 0.5, 0.95)]
 
 
-def print_if_not_converged(report: dict[str, Any]) -> None:
-    """Say, before anything else and in the words of the warning, that chains disagree."""
-    from permix.posterior.diagnostics import DISAGREE, verdict
+def print_verdict(report: dict[str, Any]) -> None:
+    """Say, before anything else, how far to trust what follows."""
+    if "verdict" in report:
+        print(f"{report['verdict']}\n")
 
-    rows = report.get("diagnostics", {}).items()
-    offending = {name: row["r_hat"] for name, row in rows if row["note"] == DISAGREE}
-    if offending:
-        print(f"NOT CONVERGED. {verdict(offending, report['chains']).as_options()}\n")
+
+def recurrence_report(recurrence: Recurrence, group: int) -> dict[str, Any]:
+    """Return in how many chains a group was found, and how alike it was in the draws."""
+    return {
+        "found_in_chains": int(recurrence.n_chains[group]),
+        "agreement": float(recurrence.agreement[group]),
+    }
+
+
+def found_in(n_found: int, report: dict[str, Any]) -> str:
+    """Say in how many chains a group was found."""
+    return f"{n_found} of {report['chains']} chains" if n_found else "none: unstable"
 
 
 def print_chains(report: dict[str, Any]) -> None:

@@ -150,13 +150,13 @@ def check_targets(
             raise DataError(f"{target} exists already; add --force to overwrite it")
 
 
-def drop_chains(chains: Path, n_stored: int, n_draws: int) -> None:
+def drop_chains(chains: Path, n_stored: int, n_made: int) -> None:
     """Remove the chains of a finished fit, last of all, once everything it has to say is written and shown.
 
     Killed before that, the same command finds them complete and says it again. They go at one stroke: a
     folder half removed would be no chains at all.
     """
-    if n_stored > n_draws:
+    if n_stored > n_made:
         print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)
         return
     sys.stdout.flush()

@@ -236,8 +236,9 @@ def _finish(
         _say_interrupted(targets, partial)
         raise typer.Exit(130)
     if targets.chains is not None and targets.chains.exists() and not values["keep_chains"]:
-        n_stored = fit.draws.n_stored if getattr(fit, "draws", None) is not None else 0
-        drop_chains(targets.chains, n_stored, fit.settings.n_draws)
+        draws = getattr(fit, "draws", None)
+        n_stored, n_made = (0, 0) if draws is None else (draws.n_stored, draws.n_made)
+        drop_chains(targets.chains, n_stored, n_made)
         if not targets.chains.exists():
             mark.remove()
 

@@ -91,7 +91,8 @@ def fit_ensemble(cells: Cells | None, bases: Any, settings: EnsembleParameters) 
             fingerprint["filled"] = digest({"starts": starts, "columns": others})
     else:
         engine = grid_consensus(made, settings)
-    draws = drawn(engine, consensus, fingerprint)
+    size = (made.n_rows + made.n_columns) * made.n_bases
+    draws = drawn(engine, consensus, size, fingerprint)
     warn_if_chains_disagree(draws)
     found = estimates(draws, settings, (made.n_rows, made.n_columns))
     return EnsembleFit(settings, cells, matrix, draws, *found, made)

@@ -236,13 +236,16 @@ def cocluster_draws(matrix: EncodedMatrix, settings: CoClusterParameters) -> Dra
         "shape": [matrix.n_rows, matrix.n_columns],
         "data": digest(matrix.by_row._asdict()),
     }
-    return drawn(engine_of(matrix, settings), settings, fingerprint)
+    return drawn(engine_of(matrix, settings), settings, matrix.n_cells, fingerprint)
 
 
-def drawn(engine: Engine, settings: BlockParameters, fingerprint: dict[str, Any]) -> Draws:
-    """Run the chains; ``fingerprint`` identifies a model and its data, in values that JSON holds."""
+def drawn(engine: Engine, settings: BlockParameters, size: int, fingerprint: dict[str, Any]) -> Draws:
+    """Run the chains, whose iterations go through ``size`` numbers.
+
+    ``fingerprint`` identifies a model and its data, in values that JSON holds.
+    """
     fingerprint = {**fingerprint, "moves": repr(engine.move)}
-    return run_chains(*engine, **settings.for_chains(), fingerprint=fingerprint)
+    return run_chains(*engine, **settings.for_chains(size), fingerprint=fingerprint)
 
 
 def estimates(

@@ -306,6 +306,12 @@ class EnsembleParameters(BlockParameters):
         if base is None:
             shared = {name: getattr(self, name) for name in BlockParameters.declared}
             base = CoClusterParameters(prior=self.prior, **shared)
-        how = {"n_jobs": self.n_jobs, "progress": self.progress, "store": store}
+        # Each base is the last draw of a chain, and chains may differ: there is nothing to judge them by.
+        how = {
+            "n_jobs": self.n_jobs,
+            "progress": self.progress,
+            "store": store,
+            "n_draws": base.n_fixed_draws,
+        }
         found: CoClusterParameters = base.replaced(n_chains=self.n_base, random_state=random_state, **how)
         return found

@@ -9,6 +9,7 @@ import numpy as np
 from permix.cocluster.fit import BlockFit, Side
 from permix.data.labels import Array
 from permix.partitions import how_sure
+from permix.posterior.estimated import Recurrence, recurrence_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,7 @@ class Groups(NamedTuple):
     sizes: list[int]  # of each group
     members: list[list[str]]  # names, of each group
     group_how_sure: list[float]  # mean of the members of each group
+    recurrence: Recurrence  # in how many chains each group was found
 
 
 def groups_of(fit: BlockFit, what: Side) -> Groups:
@@ -32,11 +34,13 @@ def groups_of(fit: BlockFit, what: Side) -> Groups:
     labels = fit.labels(what)
     names = None if fit.cells is None else fit.cells.row_names if what == "row" else fit.cells.column_names
     listed = [str(line + 1) for line in range(len(labels))] if names is None else list(names)
-    sure = np.asarray(how_sure(fit.cluster_draws(what), labels))
+    draws = fit.cluster_draws(what)
+    sure = np.asarray(how_sure(draws, labels))
     lines = [np.flatnonzero(labels == k).tolist() for k in range(int(labels.max()) + 1)]
     members = [[listed[line] for line in group] for group in lines]
     means = [float(sure[group].mean()) for group in lines]
-    return Groups(labels, listed, sure, list(map(len, lines)), members, means)
+    sizes = list(map(len, lines))
+    return Groups(labels, listed, sure, sizes, members, means, recurrence_of(draws, labels))
 
 
 def group_table(fit: BlockFit) -> pd.DataFrame:
@@ -53,6 +57,8 @@ def group_table(fit: BlockFit) -> pd.DataFrame:
             "size": sizes,
             "share": sizes / sizes.sum(),
             "how_sure": found.group_how_sure,
+            "found_in_chains": found.recurrence.n_chains,
+            "agreement": found.recurrence.agreement,
             "members": found.members,
         }
         tables.append(pd.DataFrame(columns))

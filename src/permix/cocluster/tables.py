@@ -51,6 +51,8 @@ def report(fit: BlockFit) -> dict[str, Any]:
             f"{what}_group_sizes": found.sizes,
             f"{what}_group_members": found.members,
             f"{what}_group_how_sure": found.group_how_sure,
+            f"{what}_group_found_in_chains": found.recurrence.n_chains.tolist(),
+            f"{what}_group_agreement": found.recurrence.agreement.tolist(),
             f"posterior_number_of_{what}_groups": fit_tables.posterior_of_number(draws[f"n_{what}_groups"]),
         }
     report["posterior_number_of_blocks"] = fit_tables.posterior_of_number(draws["n_blocks"])
@@ -104,6 +106,7 @@ def _values(fit: BlockFit) -> list[Any]:
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
+    fit_tables.print_verdict(report)
     filled = ""
     if "cells" in report:
         share = report["cells"] / (report["rows"] * report["columns"])
@@ -121,7 +124,6 @@ def show(report: dict[str, Any], title: str) -> None:
         ["number of", "from", "median", "to", "shown"],
         numbers,
     )
-    fit_tables.print_if_not_converged(report)
     nested = "tree" in report
     shown = "is the draw nearest to all others" if nested else "are the partitions nearest to all draws"
     loss = fit_tables.LOSSES[report["loss"]]
@@ -140,12 +142,14 @@ def show(report: dict[str, Any], title: str) -> None:
 
 def _print_groups(report: dict[str, Any], what: str) -> None:
     sizes, sure = report[f"{what}_group_sizes"], report[f"{what}_group_how_sure"]
-    width = min(terminal_width() - 32, MEMBERS_WIDTH)
+    width = min(terminal_width() - 48, MEMBERS_WIDTH)
+    found_in = [fit_tables.found_in(n_chains, report) for n_chains in report[f"{what}_group_found_in_chains"]]
     rows = [
-        [k + 1, size, f"{sure[k]:.2f}", first_names(report[f"{what}_group_members"][k], width)]
+        [k + 1, size, f"{sure[k]:.2f}", found_in[k], first_names(report[f"{what}_group_members"][k], width)]
         for k, size in enumerate(sizes[:MAX_ROWS])
     ]
-    print_table(f"Groups of {what}s{_first(sizes)}", ["group", f"{what}s", "how sure", "which"], rows)
+    columns = ["group", f"{what}s", "how sure", "found in", "which"]
+    print_table(f"Groups of {what}s{_first(sizes)}", columns, rows)
 
 
 def _first(listed: list[Any]) -> str:

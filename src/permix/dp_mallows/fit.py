@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from permix.convergence import mcse_mean
+from permix.convergence import FEWEST_DRAWS, mcse_mean
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
@@ -25,7 +25,6 @@ from permix.moves import Concentration, Cycle, Move
 from permix.moves.balance import Opening
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.diagnostics import FEWEST_DRAWS
 from permix.posterior.estimated import EstimatedPartition, evenly_spaced
 from permix.runtime.progress import Display
 from permix.runtime.threads import at_most
@@ -122,7 +121,7 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
     draws = run_chains(
         lambda rng: first_state(model, settings, rng),
         sweep_move(settings, model.n_agents),
-        **settings.for_chains(),
+        **settings.for_chains(model.n_agents * model.n_stages),
         burn_in_move=burn_in_move(settings, model.n_agents),
         fingerprint={
             "model": "DPMallowsMixture",

@@ -132,9 +132,10 @@ class ClusterSummaries:
 
         Columns ``size``, members in the point estimate; ``share``, the mean over draws of the clusters that
         speak for it; ``size_low`` and ``size_high``, 5 % and 95 % points of their size; ``how_sure``, the
-        mean share of members that one cluster holds; ``expected_distance``, pairs that a list as long as the
-        longest orders against its center; ``theta_first`` and ``theta_last``, decays of the first and the
-        last stage; ``center``, first items.
+        mean share of members that one cluster holds; ``found_in_chains`` and ``agreement``, whether chains
+        agree on it (:class:`permix.posterior.estimated.Recurrence`); ``expected_distance``, pairs that a list
+        as long as the longest orders against its center; ``theta_first`` and ``theta_last``, decays of the
+        first and the last stage; ``center``, first items.
         """
         import pandas as pd
 
@@ -148,6 +149,8 @@ class ClusterSummaries:
                 "size_low": low,
                 "size_high": high,
                 "how_sure": self.how_sure,
+                "found_in_chains": fit.recurrence.n_chains,
+                "agreement": fit.recurrence.agreement,
                 "expected_distance": self.expected_distances,
                 "theta_first": self.theta[:, 0],
                 "theta_last": self.theta[:, -1],

@@ -48,6 +48,7 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
         "share_low": float(low),
         "share_high": float(high),
         "how_sure": float(summaries.how_sure[e]),
+        **fit_tables.recurrence_report(fit.recurrence, e),
         "expected_distance": float(summaries.expected_distances[e]),
         "center": [str(item) for item in center["item"]],
         **{name: center[name].tolist() for name in ("expected_rank", "rank_low", "rank_high")},
@@ -60,10 +61,10 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
+    fit_tables.print_verdict(report)
     n, found = report["number_of_groups"], report["groups"][:MAX_GROUPS]
     groups = count_of(n, "group")
     _print_numbers(report, fit_tables.data_title(report, title))
-    fit_tables.print_if_not_converged(report)
     which = "the partition nearest to all draws"
     if report["shows_a_draw"]:
         which = f"{'that' if n == 1 else 'those'} of the draw nearest to all others"
@@ -75,8 +76,9 @@ def show(report: dict[str, Any], title: str) -> None:
     rows = []
     for k, part in enumerate(found):
         shares = (f"{part[name]:.1%}" for name in ("share", "share_low", "share_high", "how_sure"))
-        rows.append([k + 1, part["agents"], *shares, round(part["expected_distance"], 2)])
-    columns = ["group", "agents", "share", "from", "to", "how sure", "expected distance"]
+        found_in = fit_tables.found_in(part["found_in_chains"], report)
+        rows.append([k + 1, part["agents"], *shares, found_in, round(part["expected_distance"], 2)])
+    columns = ["group", "agents", "share", "from", "to", "how sure", "found in", "expected distance"]
     print_table("Groups", columns, rows)
     _print_centers(found)
     _print_decays(found)
@@ -84,6 +86,7 @@ def show(report: dict[str, Any], title: str) -> None:
         print(f"... and {count_of(n - MAX_GROUPS, 'smaller group')}; --json shows all\n")
     print(
         "how sure: the share of the members that one group of a draw holds\n"
+        "found in: chains most of whose draws have a group that shares 60 % of the members of both\n"
         f"expected distance: pairs that a list of {report['longest_list']} orders unlike the center\n"
         "decay: at 0 every item left is as likely to come next; the larger, the surer the center's next one\n"
     )

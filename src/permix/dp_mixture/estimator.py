@@ -153,7 +153,9 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
         sure = pd.Series(fit.how_sure).groupby(fit.labels).mean()
         main = fit.cluster_parameters[fit.family.main_parameter]
         names = fit.family.parameter_names(fit.columns)
-        frame = pd.DataFrame({"size": fit.cluster_sizes, "how_sure": sure.to_numpy()}, index=index)
+        columns = {"size": fit.cluster_sizes, "how_sure": sure.to_numpy()}
+        columns |= {"found_in_chains": fit.recurrence.n_chains, "agreement": fit.recurrence.agreement}
+        frame = pd.DataFrame(columns, index=index)
         return frame.join(pd.DataFrame(main, index=index, columns=names))
 
     def __sklearn_tags__(self) -> Any:

@@ -107,7 +107,7 @@ def fit_mixture(
     draws = run_chains(
         _first_states(family, data, n, prior, settings.init, settings.n_chains),
         move,
-        **settings.for_chains(),
+        **settings.for_chains(n * family.n_features),
         burn_in_move=burn_in_move,
         fingerprint={
             "model": "DPMixture",

@@ -33,6 +33,7 @@ def report(fit: MixtureFit) -> dict[str, Any]:
             {
                 "size": int(fit.cluster_sizes[k]),
                 "how_sure": float(fit.how_sure[fit.labels == k].mean()),
+                **fit_tables.recurrence_report(fit.recurrence, k),
                 "parameters": {name: values[k].tolist() for name, values in parameters.items()},
             }
             for k in range(fit.n_clusters)
@@ -45,6 +46,7 @@ def report(fit: MixtureFit) -> dict[str, Any]:
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
+    fit_tables.print_verdict(report)
     if report["columns_read_as"]:
         print_table(
             "What the columns are read as (--column NAME=KIND changes it)",
@@ -59,7 +61,6 @@ def show(report: dict[str, Any], title: str) -> None:
         ["number of groups", "posterior probability"],
         [[int(number), f"{share:.3f}"] for number, share in shares if share >= 0.005],
     )
-    fit_tables.print_if_not_converged(report)
     print(
         f"The {groups} below {'is' if len(found) == 1 else 'are'} the partition nearest to all draws "
         f"(least expected {fit_tables.LOSSES[report['loss']]}).\n"
@@ -72,9 +73,15 @@ def show(report: dict[str, Any], title: str) -> None:
     some = "the most telling of " if len(shown) < len(names) else ""
     print_table(
         f"Groups ({main} of {some}{count_of(len(names), 'column')})",
-        ["group", "size", "how sure", *[names[j] for j in shown]],
+        ["group", "size", "how sure", "found in", *[names[j] for j in shown]],
         [
-            [k + 1, group["size"], f"{group['how_sure']:.2f}", *[float(value) for value in values[k, shown]]]
+            [
+                k + 1,
+                group["size"],
+                f"{group['how_sure']:.2f}",
+                fit_tables.found_in(group["found_in_chains"], report),
+                *[float(value) for value in values[k, shown]],
+            ]
             for k, group in enumerate(found[:MAX_GROUPS])
         ],
     )

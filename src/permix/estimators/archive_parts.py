@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permix.convergence import ENDINGS
 from permix.data.labels import Label, clean_items
 from permix.distributions.base import Estimate
 from permix.estimators import fields
@@ -74,6 +75,8 @@ DRAW_FACTS: Mapping[str, Check] = {
     "moves": _list_of(str, "names"),
     "seeds": _list_of(dict, "seeds"),
     "interrupted": Switch(),
+    "n_made": Whole(0),
+    "ended": Choice(*ENDINGS),
 }
 
 
@@ -96,8 +99,8 @@ def pack_draws(draws: Draws) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays = {f"draws/{name}": array for name, array in draws.arrays.items()}
     for name in ("proposed", "accepted"):
         arrays[f"statistics/{name}"] = np.asarray(draws.statistics[name])
-    facts = {"moves": list(draws.statistics["moves"]), "seeds": list(draws.seeds)}
-    return {**facts, "interrupted": bool(draws.interrupted)}, arrays
+    ended = {"interrupted": bool(draws.interrupted), "n_made": draws.n_made, "ended": draws.ended}
+    return {"moves": list(draws.statistics["moves"]), "seeds": list(draws.seeds), **ended}, arrays
 
 
 def draws_of(saved: Saved) -> Draws:
@@ -111,6 +114,8 @@ def draws_of(saved: Saved) -> Draws:
         statistics={"moves": moves, **under("statistics/", saved.arrays)},
         interrupted=saved.facts["interrupted"],
         n_draws=saved.sizes["draws"],
+        n_made=saved.facts["n_made"],
+        ended=saved.facts["ended"],
         seeds=tuple(saved.facts["seeds"]),
     )
 

@@ -11,7 +11,7 @@ import inspect
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from permix.errors import DataError, ParameterError, about_parameters
 from permix.estimators.checks import Check, Choice, Folder, Seed, Switch, Threads, Whole
@@ -166,10 +166,22 @@ class RunParameters(ThreadParameters):
     )
 
 
+# Draws where "auto" has nothing to judge by.
+FIXED_DRAWS = 1000
+
+
 class ChainParameters(RunParameters):
     """What every estimator that runs Markov chains has."""
 
-    n_draws: int = declare(1000, Whole(1), "Draws kept of each chain.")
+    n_draws: int | Literal["auto"] = declare(
+        "auto",
+        Whole(1, special=("auto",)),
+        "Draws of each chain: a number, or auto, which goes on until the chains agree and have made enough. "
+        "With auto, chains are judged after 250, 500, 1000, … draws: by the R-hat of every quantity that is "
+        "one number per draw (at most 1.01) and by its effective number of draws (at least 100 per chain), "
+        "of all draws or of the second half. They end, at the latest, after 1,000 draws of large data and "
+        "8,000 of small ones, and at most 1,000 of each chain are kept.",
+    )
     n_burn_in: int = declare(500, Whole(0), "Iterations of each chain before the first draw.")
     n_thin: int = declare(1, Whole(1), "Iterations for each draw kept.")
     n_chains: int = declare(2, Whole(1, 10_000), "Number of chains.")
@@ -180,9 +192,17 @@ class ChainParameters(RunParameters):
         flag="",
     )
 
-    def for_chains(self) -> dict[str, Any]:
-        """Return what :func:`permix.sampling.run_chains` takes of them, by name."""
-        return {name: getattr(self, name) for name in ChainParameters.declared}
+    def for_chains(self, size: int) -> dict[str, Any]:
+        """Return what :func:`permix.sampling.run_chains` takes of them, by name.
+
+        ``size`` is how many numbers an iteration goes through.
+        """
+        return {"size": size, **{name: getattr(self, name) for name in ChainParameters.declared}}
+
+    @property
+    def n_fixed_draws(self) -> int:
+        """The number of draws where nothing is there to judge by: what is not a chain."""
+        return FIXED_DRAWS if self.n_draws == "auto" else self.n_draws
 
 
 def parameter_section(declared: Mapping[str, Declared]) -> str:

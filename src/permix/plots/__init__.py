@@ -29,6 +29,9 @@ PICTURES = {
     "roc": "Draw the ROC curve of a classifier.",
 }
 
+# How a picture says that it must not be trusted.
+WARNED: dict[str, Any] = {"color": "#b00020", "fontsize": "small", "fontweight": "bold", "va": "bottom"}
+
 __all__ = ["choice", "save", *PICTURES]
 
 
@@ -42,7 +45,7 @@ def _picture(name: str) -> Callable[..., Any]:
             others = [other for other in PICTURES if other in pictures]
             way_out = f"; it has {', '.join(others)}" if others else ""
             raise DataError(f"there is no picture {name!r} of {about.named}{way_out}")
-        return pictures[name](fit, **options)
+        return _with_verdict(pictures[name](fit, **options), fit)
 
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = f"""{PICTURES[name]}
@@ -60,6 +63,20 @@ def _picture(name: str) -> Callable[..., Any]:
     matplotlib axes or figure
     """
     return draw
+
+
+def _with_verdict(drawn: Any, fit: Any) -> Any:
+    """Write on a picture that chains disagree, so that it does not say more than they do."""
+    draws = getattr(fit, "draws", None)
+    if draws is not None and draws.seeds:
+        from permix.posterior.diagnostics import verdict_on
+
+        verdict = verdict_on(draws)
+        if verdict.converged is False:
+            named = ", ".join(f"{name} (R-hat {r_hat:.3g})" for name, r_hat in verdict.offending.items())
+            figure = getattr(drawn, "figure", drawn)
+            figure.text(0.01, 0.005, f"NOT CONVERGED: the chains disagree on {named}", **WARNED)
+    return drawn
 
 
 overview = _picture("overview")

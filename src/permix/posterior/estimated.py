@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,28 @@ Array = npt.NDArray[Any]
 MAX_ESTIMATE_DRAWS = 1000
 # From this many labels on, few searches do: they nearly always agree.
 MANY_LABELS, FEW_RUNS = 500_000, 3
+# Two groups that have this share of all members of either in common count as the same one.
+SAME_GROUP = 0.6
+# Groups are looked for in at most so many draws.
+MATCHED_DRAWS = 200
+
+
+class Recurrence(NamedTuple):
+    """How well draws find each group of an estimate again.
+
+    ``agreement``: the mean, over draws, of members in common with the most similar group of the draw as a
+    share of the members of both. ``n_chains``: in how many chains that share is at least 0.6 in most draws.
+    """
+
+    agreement: npt.NDArray[np.float64]
+    n_chains: npt.NDArray[np.int64]
 
 
 class EstimatedPartition:
     """What fits of all mixtures show of their point estimate."""
 
     estimate: PointEstimate
+    draws: Draws
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int64]:
@@ -32,6 +48,11 @@ class EstimatedPartition:
     def cluster_sizes(self) -> npt.NDArray[np.int64]:
         """Members of each group."""
         return np.bincount(self.labels)
+
+    @cached_property
+    def recurrence(self) -> Recurrence:
+        """How well, and in how many chains, draws find each group again."""
+        return recurrence_of(self.draws.arrays["labels"], self.labels)
 
     @property
     def n_clusters(self) -> int:
@@ -57,6 +78,24 @@ def nearest_partition(
         n_jobs=settings.n_jobs,
         progress=settings.progress,
     )
+
+
+def recurrence_of(draws: Array, labels: Array) -> Recurrence:
+    """Compare a partition with draws of labels, (chain, draw, observation)."""
+    n_chains, n_draws = draws.shape[:2]
+    chosen = np.linspace(0, n_draws - 1, min(n_draws, max(MATCHED_DRAWS // n_chains, 1))).astype(np.int64)
+    labels = np.asarray(labels, dtype=np.int64)
+    k = int(labels.max()) + 1
+    sizes = np.bincount(labels, minlength=k)
+    found = np.empty((n_chains, len(chosen), k))
+    for chain in range(n_chains):
+        for place, draw in enumerate(chosen):
+            others = draws[chain, draw].astype(np.int64)
+            m = int(others.max()) + 1
+            shared = np.bincount(labels * m + others, minlength=k * m).reshape(k, m)
+            union = sizes[:, None] + np.bincount(others, minlength=m) - shared
+            found[chain, place] = (shared / union).max(axis=1)
+    return Recurrence(found.mean(axis=(0, 1)), (np.median(found, axis=1) >= SAME_GROUP).sum(axis=0))
 
 
 def evenly_spaced(draws: Array, most: int) -> Array:

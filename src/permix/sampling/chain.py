@@ -28,14 +28,18 @@ WATCH_SECONDS = 0.25
 class Settings(NamedTuple):
     """How long chains run and what they keep."""
 
-    n_draws: int
+    targets: tuple[int, ...]  # numbers of draws, the last of them if those before do not suffice
     n_burn_in: int
     n_thin: int
     n_chains: int
 
     @property
-    def n_iterations(self) -> int:
-        return self.n_burn_in + self.n_draws * self.n_thin
+    def most_draws(self) -> int:
+        return self.targets[-1]
+
+    def iterations(self, n_draws: int) -> int:
+        """Return how many iterations so many draws take."""
+        return self.n_burn_in + n_draws * self.n_thin
 
 
 @dataclass
@@ -69,7 +73,7 @@ class Chain:
         interrupts: Interrupts,
     ) -> None:
         self.settings = settings
-        self.monitor = Monitor(settings.n_iterations, settings.n_burn_in)
+        self.monitor = Monitor(settings.iterations(settings.targets[0]), settings.n_burn_in)
         self.blocks: list[Block] = []
         self.seconds = 0.0
         self._make_state, self._folder, self._interrupts = make_state, folder, interrupts
@@ -80,6 +84,8 @@ class Chain:
         self._pending: list[dict[str, Array]] = []
         self.tally: Tally = {}  # changes proposed and made since burn-in ended
         self._snapshot: Snapshot | None = None
+        self._state: ChainState | None = None  # once the chain has begun, so that it can go on
+        self._iteration = 0
         self._last_look = -np.inf
 
     @property
@@ -93,20 +99,23 @@ class Chain:
         if saved is not None:
             self._snapshot, self.blocks, self.tally, self.seconds = saved
             reached = max(self._snapshot.iteration, self._iteration_of_draw(self.n_draws))
-            self.monitor.iteration = min(self.settings.n_iterations, reached)
+            self.monitor.iteration = min(self.monitor.n_iterations, reached)
 
-    def run(self) -> None:
-        """Run until all draws are there, or work is to stop."""
-        if self.n_draws >= self.settings.n_draws or self._interrupts.stopped:
+    def run(self, n_draws: int) -> None:
+        """Run until so many draws are there, or work is to stop. More may be asked for later."""
+        if self.n_draws >= n_draws or self._interrupts.stopped:
             return
         started = last_write = time.monotonic()
         seconds_before = self.seconds
-        state = self._make_state(self._rng)
-        iteration = self._resume(state)
+        if self._state is None:
+            self._state = self._make_state(self._rng)
+            self._iteration = self._resume(self._state)
+        state, iteration = self._state, self._iteration
         self.monitor.draw_bytes = sum(value.nbytes for value in own_copy(state.record()).values())
         # Draws between the snapshot and the end of an earlier run are there already.
         known_until = self._iteration_of_draw(self.n_draws)
         settings, monitor = self.settings, self.monitor
+        end = self._iteration_of_draw(n_draws)
         while True:
             if iteration % REFRESH == 0:
                 if self._folder is not None:
@@ -119,7 +128,7 @@ class Chain:
                 elif len(self._pending) >= BLOCK:
                     self._close_block()
                 state.refresh()
-            if iteration == settings.n_iterations or self._interrupts.stopped:
+            if iteration == end or self._interrupts.stopped:
                 break
             if iteration == settings.n_burn_in:
                 self.tally = {}
@@ -133,13 +142,19 @@ class Chain:
                 monitor.iteration = iteration
             if monitor.watched:
                 self._look(state)
+        self._iteration = iteration
         self.seconds = seconds_before + time.monotonic() - started
         if self._folder is not None:
             self._write()
         self._close_block()
 
+    def scalars(self, n_draws: int) -> dict[str, Array]:
+        """Return, over the first so many draws, all quantities that are one number per draw."""
+        names = [name for name, values in self.blocks[0].items() if values.ndim == 1]
+        return {name: np.concatenate([block[name] for block in self.blocks])[:n_draws] for name in names}
+
     def _iteration_of_draw(self, n_draws: int) -> int:
-        return self.settings.n_burn_in + n_draws * self.settings.n_thin if n_draws else 0
+        return self.settings.iterations(n_draws) if n_draws else 0
 
     def _resume(self, state: ChainState) -> int:
         if self._snapshot is None:

@@ -33,6 +33,8 @@ class Draws:
     statistics: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False  # whether Ctrl-C ended the run early
     n_draws: int = 0  # per chain
+    n_made: int = 0  # per chain after burn-in; more than ``n_draws`` where the rest was not kept
+    ended: str = "asked"  # why no more were made: one of permix.convergence.ENDINGS
     n_stored: int = 0  # per chain that the store holds, more when an earlier run was longer
     seeds: tuple[dict[str, Any], ...] = ()  # per chain, what rebuilds its ``numpy.random.SeedSequence``
 
@@ -89,11 +91,12 @@ def length(block: Block) -> int:
     return len(next(iter(block.values())))
 
 
-def assemble(chains: Sequence[Sequence[Block]], n_draws: int) -> dict[str, Array]:
-    """Join the first ``n_draws`` draws of every chain into arrays of shape (chain, draw, ...)."""
+def assemble(chains: Sequence[Sequence[Block]], kept: Array) -> dict[str, Array]:
+    """Join some draws of every chain, given by their numbers, into arrays of shape (chain, draw, ...)."""
+    chosen = [_of_blocks(chain, kept) for chain in chains]
     arrays: dict[str, Array] = {}
     for name in chains[0][0]:
-        parts = [[block[name] for block in chain] for chain in chains]
+        parts = [[block[name][where] for block, where in blocks] for blocks in chosen]
         if name.startswith(RAGGED):
             longest = max(part.shape[-1] for chain in parts for part in chain)
             parts = [[_padded(part, longest) for part in chain] for chain in parts]
@@ -101,14 +104,18 @@ def assemble(chains: Sequence[Sequence[Block]], n_draws: int) -> dict[str, Array
         if len(shapes) > 1:
             raise ValueError(f"{name!r} must have one shape in every draw, but has {sorted(shapes)}")
         shape = shapes.pop()
-        dtype = np.result_type(*[part.dtype for chain in parts for part in chain])
-        joined = np.empty((len(chains), n_draws, *shape), dtype)
-        for row, chain in zip(joined, parts, strict=True):
-            start = 0
-            for part in chain:
-                stop = min(n_draws, start + len(part))
-                row[start:stop] = part[: stop - start]
-                start = stop
-        # Once more over everything: the type must not depend on how draws were cut into blocks.
+        joined = np.stack([np.concatenate(chain) for chain in parts])
+        # Over everything: the type must not depend on how draws were cut into blocks.
         arrays[name] = smallest(joined) if shape else joined
     return arrays
+
+
+def _of_blocks(blocks: Sequence[Block], kept: Array) -> list[tuple[Block, Array]]:
+    """Return the blocks that have draws to be kept, each with where these are."""
+    ends = np.cumsum([length(block) for block in blocks])
+    found = []
+    for block, end in zip(blocks, ends, strict=True):
+        first, last = np.searchsorted(kept, (end - length(block), end))
+        if last > first:
+            found.append((block, kept[first:last] - (end - length(block))))
+    return found

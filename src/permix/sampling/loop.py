@@ -7,17 +7,21 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from permix.convergence import INTERRUPTED
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.runtime.cost import ESTIMATE_AFTER, warn_of_memory, warn_of_time
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.seeds import describe, rebuild, seed_sequence
 from permix.runtime.threads import n_threads, run_in_threads
+from permix.sampling import auto
 from permix.sampling.chain import REFRESH, Chain, Settings
 from permix.sampling.draws import Draws, assemble
 from permix.sampling.progress import ChainDisplay
@@ -33,10 +37,11 @@ def run_chains(
     make_state: MakeState | Sequence[MakeState],
     move: Move,
     *,
-    n_draws: int,
+    n_draws: int | Literal["auto"],
     n_burn_in: int,
     n_thin: int,
     n_chains: int,
+    size: int = 0,
     random_state: object = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -48,7 +53,9 @@ def run_chains(
     """Run chains and return their draws.
 
     A chain makes ``n_burn_in`` steps, then ``n_draws * n_thin`` more and keeps the state after every
-    ``n_thin``-th of these. The draws depend on ``random_state`` and the settings alone: not on the
+    ``n_thin``-th of these. With ``n_draws="auto"`` chains go on until their draws suffice, or up to a limit
+    that is the lower the larger ``size`` is, the numbers that an iteration goes through; see
+    :mod:`permix.sampling.auto`. The draws depend on ``random_state`` and the settings alone: not on the
     number of threads, and not on how often a run with a store was killed and started again.
 
     ``make_state``, or one for each chain, makes the initial state of a chain from its generator; ``move``
@@ -63,7 +70,9 @@ def run_chains(
 
     Ctrl-C ends the chains early; before all have kept a draw, or a second time, it is a KeyboardInterrupt.
     """
-    settings = _checked(n_draws, n_burn_in, n_thin, n_chains)
+    targets = auto.stages(size) if n_draws == "auto" else (_whole("n_draws", n_draws, 1),)
+    lengths = (_whole("n_burn_in", n_burn_in, 0), _whole("n_thin", n_thin, 1))
+    settings = Settings(targets, *lengths, _whole("n_chains", n_chains, 1))
     if not move.exact:
         raise DataError(
             f"{type(move).__name__} is an optimizer: it does not leave the posterior invariant, so the "
@@ -78,7 +87,7 @@ def run_chains(
         folders: list[ChainFolder | None] = [None] * n_chains
         if store is not None:
             lasting = {**settings._asdict(), "refresh": REFRESH}
-            del lasting["n_draws"]  # a run may be made longer
+            del lasting["targets"]  # a run may be made longer
             asked = None if random_state is None else describe(root)
             opened = open_store(store, lasting, asked, describe(root), fingerprint)
             root = rebuild(stack.enter_context(opened))
@@ -91,36 +100,60 @@ def run_chains(
         ]
         for chain in chains:
             chain.load()
-        if any(chain.n_draws < n_draws for chain in chains):
-            _run_all(chains, n_jobs, interrupts, progress)
-    interrupted = interrupts.interrupted and any(chain.n_draws < n_draws for chain in chains)
-    return _collect(chains, settings, seeds, interrupted, store)
+        kept = _run_all(chains, n_draws == "auto", n_jobs, interrupts, progress)
+    return _collect(chains, settings, seeds, kept, store)
 
 
-def _checked(n_draws: object, n_burn_in: object, n_thin: object, n_chains: object) -> Settings:
-    checked = []
-    for name, value in zip(Settings._fields, (n_draws, n_burn_in, n_thin, n_chains), strict=True):
-        least = 0 if name == "n_burn_in" else 1
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise DataError(f"{name} must be an integer of at least {least}, but is {value!r}.")
-        checked.append(int(value))
-    return Settings(*checked)
+def _whole(name: str, value: object, least: int) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise DataError(f"{name} must be an integer of at least {least}, but is {value!r}.")
+    return int(value)
 
 
-def _run_all(chains: Sequence[Chain], n_jobs: object, interrupts: Interrupts, progress: bool | None) -> None:
-    """Run the chains to their end, or until Ctrl-C."""
+def _run_all(
+    chains: Sequence[Chain], judged: bool, n_jobs: object, interrupts: Interrupts, progress: bool | None
+) -> auto.Kept:
+    """Run the chains until they have made enough draws, or until Ctrl-C; return which to keep.
 
-    def run(index: int) -> None:
+    ``judged``: whether they need not go as far as they may.
+    """
+    targets = chains[0].settings.targets
+
+    def run(index: int, target: int) -> None:
         try:
-            chains[index].run()
+            chains[index].run(target)
         except BaseException as error:
             error.add_note(f"This happened in chain {index} of {len(chains)} (counted from 0).")
             raise
 
-    with ChainDisplay([chain.monitor for chain in chains], progress) as display:
-        run_in_threads(run, range(len(chains)), n_jobs, interrupts=interrupts, watch=_Watch(chains).look)
-        display.look()
-        display.print_lines()
+    first, n_made = None, 0
+    with ExitStack() as stack:
+        display: ChainDisplay | None = None
+        watch = _Watch(chains)
+        for target in targets:
+            if any(chain.n_draws < target for chain in chains):
+                for chain in chains:
+                    chain.monitor.n_iterations = chain.settings.iterations(target)
+                if display is None:
+                    monitors = [chain.monitor for chain in chains]
+                    display = stack.enter_context(ChainDisplay(monitors, progress))
+                work = partial(run, target=target)
+                run_in_threads(work, range(len(chains)), n_jobs, interrupts=interrupts, watch=watch.look)
+            n_made = min(target, *(chain.n_draws for chain in chains))
+            if judged and n_made == target:
+                first = auto.first_to_keep(_scalars(chains, n_made))
+            if first is not None or n_made < target:
+                break
+        if display is not None:
+            display.look()
+            display.print_lines()
+    return auto.Kept.of(first, n_made, targets[-1], judged)
+
+
+def _scalars(chains: Sequence[Chain], n_made: int) -> dict[str, npt.NDArray[Any]]:
+    """Return quantities that are one number per draw, over chain and draw."""
+    found = [chain.scalars(n_made) for chain in chains]
+    return {name: np.stack([of_chain[name] for of_chain in found]) for name in found[0]}
 
 
 class _Watch:
@@ -149,7 +182,7 @@ class _Watch:
         size = max(chain.monitor.draw_bytes for chain in self._chains)
         if size and not self._sized:
             self._sized = True
-            n_draws, n_chains = settings.n_draws, len(self._chains)
+            n_draws, n_chains = settings.most_draws, len(self._chains)
             what = f"{n_draws:,} draws of {n_chains} chains"
             warn_of_memory(size * n_draws * n_chains, what, LESS_MEMORY, stacklevel=7)
         now, done = time.monotonic(), self._iterations()
@@ -160,7 +193,7 @@ class _Watch:
             self._warm, self._since = True, (now, done)
             return
         self._timed = True
-        left = settings.n_iterations * len(self._chains) - done
+        left = sum(chain.monitor.n_iterations for chain in self._chains) - done
         warn_of_time(elapsed * left / fresh, LESS_TIME, stacklevel=7)
 
 
@@ -172,10 +205,10 @@ def _collect(
     chains: Sequence[Chain],
     settings: Settings,
     seeds: Sequence[np.random.SeedSequence],
-    interrupted: bool,
+    kept: auto.Kept,
     store: str | os.PathLike[str] | None,
 ) -> Draws:
-    n_draws = min(settings.n_draws, *(chain.n_draws for chain in chains))
+    n_draws, interrupted = len(kept.draws), kept.ended == INTERRUPTED
     unwritten = _write_error(chains)
     if unwritten is not None:
         warnings.warn(
@@ -192,8 +225,8 @@ def _collect(
         if store is not None:
             way_on = f"the same call with store={os.fspath(store)!r} continues the run"
         warnings.warn(
-            f"interrupted after {steps} of {settings.n_iterations} iterations: {n_draws} of "
-            f"{settings.n_draws} draws kept per chain; {way_on}.",
+            f"interrupted after {steps} of {chains[0].monitor.n_iterations} iterations: {n_draws} draws kept "
+            f"per chain; {way_on}.",
             PermixWarning,
             stacklevel=3,
         )
@@ -201,7 +234,7 @@ def _collect(
     totals = np.array([[chain.tally.get(name, [0, 0]) for name in names] for chain in chains], np.int64)
     totals = totals.reshape(len(chains), len(names), 2)
     return Draws(
-        arrays=assemble([chain.blocks for chain in chains], n_draws),
+        arrays=assemble([chain.blocks for chain in chains], kept.draws),
         statistics={
             "moves": names,
             "proposed": totals[:, :, 0],
@@ -210,6 +243,8 @@ def _collect(
         },
         interrupted=interrupted,
         n_draws=n_draws,
+        n_made=int(kept.draws[-1]) + 1,
+        ended=kept.ended,
         n_stored=0 if store is None else min(chain.n_draws for chain in chains),
         seeds=tuple(describe(seed) for seed in seeds),
     )

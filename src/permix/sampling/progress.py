@@ -20,7 +20,7 @@ class ChainDisplay(Display):
 
     def look(self) -> None:
         for line, monitor in zip(self.lines, self._monitors, strict=True):
-            line.done = monitor.iteration
+            line.total, line.done = monitor.n_iterations, monitor.iteration
             line.text = f"{_phase(monitor)} {_numbers(monitor)}".rstrip()
 
 

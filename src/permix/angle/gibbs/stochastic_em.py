@@ -31,7 +31,7 @@ def stochastic_em(
     if is_expensive(model.normalizer, data.n_items):
         state.normalizer = "balanced"
     point = Likelihood(state.components())
-    n_sweeps = settings.n_burn_in + settings.n_draws
+    n_sweeps = settings.n_burn_in + settings.n_fixed_draws
     history: list[float] = []
     sums, masses = np.zeros_like(state.sums), np.zeros_like(state.masses)
     for sweep in range(n_sweeps):
