@@ -133,7 +133,7 @@ def test_own_parameters_come_first_and_may_replace_inherited_ones():
 
     assert next(iter(Strong.declared)) == "n_draws"
     assert Strong().n_draws == 7
-    assert Tea().n_draws == 1000
+    assert Tea().n_draws == "auto"
     assert issubclass(Strong, Parameters)
 
 

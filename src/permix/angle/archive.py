@@ -38,7 +38,7 @@ def _concentrations(array: Array, sizes: Mapping[str, int]) -> bool:
 
 def _pack(fit: AngleFit) -> Content:
     facts, arrays, _ = parts.pack_mixture(fit)
-    facts |= {"normalizer": fit.components.normalizer, "objective": fit.objective, "moves": [], "seeds": []}
+    facts |= {"normalizer": fit.components.normalizer, "objective": fit.objective, **parts.NO_DRAWS}
     arrays |= {name: getattr(fit.components, name) for name in ("directions", "concentrations")}
     arrays |= {name: getattr(fit, name) for name in OF_FIT}
     if fit.variational is not None:
@@ -47,7 +47,7 @@ def _pack(fit: AngleFit) -> Content:
         arrays["evidence"] = np.array([fit.evidence.n, fit.evidence.length])
     if fit.draws is not None:
         of_draws, drawn = parts.pack_draws(fit.draws)
-        facts |= {"moves": of_draws["moves"], "seeds": of_draws["seeds"]}
+        facts |= {name: of_draws[name] for name in parts.NO_DRAWS}
         arrays |= drawn
     return Content(facts, arrays)
 
@@ -73,7 +73,7 @@ def _build(saved: Saved) -> AngleFit:
         evidence = Evidence(float(pair[0]), float(pair[1]), components.directions[0], prior, cap)
     draws = parts.draws_of(saved) if "draws/weights" in arrays else None
     if draws is None:
-        require(not facts["moves"] and not facts["seeds"], "draws")
+        require({name: facts[name] for name in parts.NO_DRAWS} == parts.NO_DRAWS, "draws")
         require(not any(name.startswith(("draws/", "statistics/")) for name in arrays), "draws")
     else:
         require({"concentrations", "directions"} <= set(draws.arrays), "draws")

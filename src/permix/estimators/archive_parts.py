@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.convergence import ENDINGS
+from permix.convergence import ASKED, ENDINGS
 from permix.data.labels import Label, clean_items
 from permix.distributions.base import Estimate
 from permix.estimators import fields
@@ -78,6 +78,8 @@ DRAW_FACTS: Mapping[str, Check] = {
     "n_made": Whole(0),
     "ended": Choice(*ENDINGS),
 }
+# Those of a fit without draws, which may have been interrupted all the same.
+NO_DRAWS: Mapping[str, Any] = {"moves": [], "seeds": [], "n_made": 0, "ended": ASKED}
 
 
 def draw_fields(optional: bool = False, **quantities: Field) -> dict[str, Field]:
