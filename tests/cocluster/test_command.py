@@ -373,7 +373,7 @@ def test_names_of_members_are_shown(run, files, model, tmp_path):
     assert shown.rstrip().endswith("p33")
     assert "80.2% of" not in out
     assert "90% of the draws" in out
-    assert "%)" in out.splitlines()[0]
+    assert "%)" in out.splitlines()[2]  # the title, after the verdict
     report = json.loads(run("summary", fit, "--json")[1])
     members = report["row_group_members"]
     assert members == [

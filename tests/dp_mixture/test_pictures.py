@@ -53,3 +53,19 @@ def test_one_and_two_columns_are_drawn_as_they_are(columns):
 def test_what_is_not_fitted_is_refused():
     with pytest.raises(DataError, match="a object is no model"):
         plots.n_groups(object())
+
+
+def test_pictures_of_chains_that_disagree_say_so():
+    """One chain is held where it started, at one group for each row."""
+    import dataclasses
+
+    family, X = CASES["gaussian-isotropic"]
+    fit = fitted(X, family)
+    arrays = dict(fit.draws.arrays)
+    rng = np.random.default_rng(0)
+    apart = rng.normal(size=arrays["log_joint"].shape) + np.array([[0.0], [50.0]])
+    fit.draws = dataclasses.replace(fit.draws, arrays={**arrays, "log_joint": apart})
+    said = [text.get_text() for text in plots.overview(fit).texts]
+    assert any(text.startswith("NOT CONVERGED: the chains disagree on log_joint") for text in said)
+    fit.draws = dataclasses.replace(fit.draws, arrays={**arrays, "log_joint": apart % 1.0})
+    assert not any("log_joint" in text.get_text() for text in plots.overview(fit).texts)
