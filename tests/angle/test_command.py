@@ -109,13 +109,13 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, ful
     assert report["elbo"] == pytest.approx(model.elbo_)
     assert report["log_evidence"] is None
     assert report["log_likelihood"] == pytest.approx(float(model.log_likelihood_))
-    assert report["aic"] == pytest.approx(model.aic(full))
-    assert report["bic"] == pytest.approx(model.bic(full))
+    # Under the approximation nothing is offered for comparison.
+    assert report["aic"] is report["bic"] is None
     table, scores = model.summary(), model.consensus()
     assert list(table)[-1] == "center"
     for k, part in enumerate(report["groups"]):
         assert part["agents"] == table["agents"][k]
-        assert part["weight"] == pytest.approx(model.weights_[k])
+        assert part["share"] == pytest.approx(model.weights_[k])
         assert part["concentration_low"] == pytest.approx(table["low"][k])
         assert part["concentration_high"] == pytest.approx(table["high"][k])
         assert part["normalizer_error"] == pytest.approx(float(model.normalizer_errors_[k]))
@@ -124,19 +124,13 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, ful
         for name, column in (("score", "score"), ("score_low", "low"), ("score_high", "high")):
             assert part[name] == pytest.approx(dict(zip(mine["item"], mine[column], strict=True)))
         assert list(part["rank_high"].values()) == mine["rank_high"].tolist()
-    # The criteria need the rows, which the file does not hold.
-    shown = out.splitlines()
-    criteria = [line for line in shown if line.startswith("DIC ")]
-    assert len(criteria) == 1
-    assert run("summary", fit)[1].splitlines() == [line for line in shown if line not in criteria]
+    assert "DIC" not in out
+    assert run("summary", fit)[1] == out
     assert run("info", fit)[1] == run("summary", fit)[1]
 
     assert run(*command)[0] == 1  # it exists
     code, again, _ = run(*command, "--force", "--json")
     again = json.loads(again)
-    found = model.criteria(full)
-    for name in ("dic", "dic_parameters", "waic", "waic_parameters"):
-        assert again.pop(name) == pytest.approx(getattr(found, name))
     assert {**again, "file": ""} == {**report, "file": ""}
     code, out, _ = run(*command, "--force", "--no-criteria")
     assert code == 0
@@ -160,11 +154,13 @@ def test_every_inference_with_full_rankings(run, votes, tmp_path, inference, k):
     assert report["inference"] == inference
     assert len(report["groups"]) == k
     assert report["groups"][0]["center"][:2] == ["tea", "coffee"]
-    assert ("score_low" in report["groups"][0]) == (inference != "em") == ("DIC" in out)
+    assert ("score_low" in report["groups"][0]) == (inference != "em")
+    assert ("DIC" in out) == (inference == "sir")
     assert ("diagnostics" in report) == chained == ("Chains (2 × 40 draws" in out)
     assert (report["log_evidence"] is not None) == (inference == "quadrature" and k == 1)
     if chained:
-        assert "by Gibbs sampling" in out
+        assert "by draws from the posterior (Markov chains" in out
+        assert "Gibbs" not in out
         assert f"concentration {k}" in report["diagnostics"]
 
 
@@ -184,12 +180,14 @@ def test_incomplete_rankings(run, lists, tmp_path, inference):
     assert "dic" not in report
     assert len(table_in(labels)) == 120
     if inference == "vi":
+        code, out, err = run(*command, "--criteria", "--force")
+        assert (code, "left out where models are compared" in " ".join(err.split())) == (2, True)
+        assert "with variational updates" in run("summary", fit)[1]
+    elif inference == "sir":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PermixWarning)
             code, out, err = run(*command, "--criteria", "--force")
-        assert code == 0, err
-        assert "DIC" in out
-        assert "with variational updates" in out
+        assert (code, "DIC" in out) == (0, True), err
 
 
 def test_options_reach_the_model(run, votes, lists, tmp_path):
@@ -275,13 +273,14 @@ def test_numbers_of_components_are_chosen(run, votes, tmp_path):
     report = json.loads(out)
     assert (report["selection"]["criterion"], report["selection"]["chosen"]) == ("bic", 2)
     assert report["selection"]["table"][1]["bic"] == pytest.approx(report["bic"])
+    code, _, err = run(*command, "--normalizer", "vmf", "--force")
+    assert (code, "--normalizer vmf must be left out" in " ".join(err.split())) == (2, True), err
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PermixWarning)
-        command[command.index("em")] = "vi"
-        code, out, err = run(*command, "--normalizer", "vmf", "--criterion", "dic", "--force")
+        command[command.index("em")] = "sir"
+        code, out, err = run(*command, *SHORT, "--criterion", "dic", "--force")
     assert code == 0, err
     assert "DIC of 120 agents" in out
-    assert "normalizer off by" in out
 
 
 def test_predict_and_sample(run, fit, model, tmp_path):
@@ -307,9 +306,9 @@ def test_predict_and_sample(run, fit, model, tmp_path):
     np.testing.assert_allclose(
         [float(row["log_probability"]) for row in rows], model.score_samples(rankings), **close
     )
-    assert f"mean log probability: {model.score(rankings):.4g}" in out
-    report = json.loads(run("predict", fit, newcomers, *new, "--json")[1])
-    assert report["mean_log_probability"] == pytest.approx(model.score(rankings))
+    # A mean of probabilities that do not sum to one would be a score to compare by.
+    assert "mean log probability" not in out
+    assert "mean_log_probability" not in json.loads(run("predict", fit, newcomers, *new, "--json")[1])
     code, _, err = run("predict", fit, newcomers, *new, "--samples", 20)
     said = " ".join(err.replace("│", " ").split())
     assert (code, "--samples says nothing to a fit of angle about --what groups" in said) == (2, True)

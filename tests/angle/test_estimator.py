@@ -23,7 +23,8 @@ from permix.angle.ascent import climb, first_point
 from permix.angle.components import AnglePrior, cap_of, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
-from permix.errors import ConvergenceWarning, DataError, PermixWarning
+from permix.angle.results import criteria
+from permix.errors import ConvergenceWarning, DataError, ParameterError, PermixWarning
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, few_draws
 from tests.oracles import angle as oracle
 
@@ -300,14 +301,18 @@ def test_counts_are_agents(planted, inference):
     apart, merged = (silently(quick(1, **options), data) for data in (part, part.collapse()))
     np.testing.assert_allclose(apart.concentrations_, merged.concentrations_, rtol=1e-9)
     np.testing.assert_allclose(apart.directions_, merged.directions_, atol=1e-12)
-    assert apart.score(part) == pytest.approx(apart.score(part.collapse()))
+    merged_rows = part.collapse()
+    scores = apart.score_samples(part).mean(), apart.score_samples(merged_rows) @ merged_rows.counts / 60
+    assert scores[0] == pytest.approx(scores[1])
 
 
 def test_a_posterior_has_intervals_and_em_has_none(planted):
     part = planted.data[:80]
     for inference in ("vi", "sir", "quadrature"):
         model = silently(quick(2, inference=inference), part)
-        table = model.consensus(0.8)
+        summary, table = model.summary(), model.consensus(0.8)
+        assert (summary["low"] <= summary["concentration"]).all()
+        assert (summary["concentration"] <= summary["high"]).all()
         assert list(table.columns) == [
             "group",
             "item",
@@ -323,6 +328,8 @@ def test_a_posterior_has_intervals_and_em_has_none(planted):
         assert ((wider["high"] - wider["low"]) >= (table["high"] - table["low"]) - 1e-12).all()
         assert model.posterior_["posterior"]["concentrations"].dims == ("chain", "draw", "group")
         assert model.summary()["agents"].sum() == 80
+        if model.normalizer_ == "vmf":
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PermixWarning)
             found = model.criteria(part)
@@ -353,13 +360,24 @@ def test_criteria_against_their_definitions():
     predictive = (np.logaddexp.reduce(logs, axis=0) - math.log(300)).sum()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PermixWarning)
-        found = model.criteria(Rankings.from_orders(orders, n_items=4))
+        found = criteria(model._fit, Rankings.from_orders(orders, n_items=4))
     assert found.dic == pytest.approx(-4 * logs.sum(axis=1).mean() + 2 * predictive, rel=1e-9)
     p_waic = logs.var(axis=0, ddof=1).sum()
     assert found.waic == pytest.approx(-2 * predictive + 2 * p_waic, rel=1e-9)
     assert found.dic != pytest.approx(-2 * predictive, abs=1.0)  # without a penalty
     assert found.waic_parameters == pytest.approx(p_waic, rel=1e-9)
     assert 1.0 < found.dic_parameters < 6.0  # three parameters
+
+
+def test_the_approximation_is_not_compared(planted):
+    """Its probabilities do not sum to one, and it would win for that alone."""
+    part = planted.data[:60]
+    approximate = silently(quick(2, inference="em", normalizer="vmf"), part)
+    proper = silently(quick(2, inference="em"), part)
+    assert proper.score(part) == pytest.approx(proper.score_samples(part).mean())
+    for asked in ("score", "aic", "bic", "dic", "waic", "criteria"):
+        with pytest.raises(ParameterError, match="'vmf' must be left out where models are compared"):
+            getattr(approximate, asked)(part)
 
 
 def test_ctrl_c_keeps_the_best_start(planted, monkeypatch):

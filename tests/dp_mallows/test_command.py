@@ -93,8 +93,8 @@ def test_fit_finds_the_groups_and_agrees_with_python(run, votes, model, made, tm
     table, decays = model.summary(), model.decays()
     for e, part in enumerate(report["groups"]):
         assert part["agents"] == table["size"][e]
-        assert part["share_low"] == table["size_low"][e] / 80
-        assert part["share_high"] == table["size_high"][e] / 80
+        assert part["share_low"] == table["share_low"][e]
+        assert part["share_high"] == table["share_high"][e]
         center = model.center(e)
         assert part["center"] == center["item"].tolist()
         assert part["rank_high"] == center["rank_high"].tolist()

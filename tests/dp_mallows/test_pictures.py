@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from permix import DPMallowsMixture, plots
 from permix.dp_mallows.results import ClusterSummaries
 from permix.errors import DataError
-from tests.dp_mallows.cases import FOUR, fit_of
+from tests.dp_mallows.cases import fit_of
 
 
 def shown_panels(figure):
@@ -30,19 +30,6 @@ def ends_of(collection, coordinate):
     return np.array([segment[:, coordinate] for segment in collection.get_segments()])
 
 
-def by_member(fit, e):
-    """Ranks of items, and decays, of the cluster that each member of ``e`` is in, draw by draw."""
-    clusters = fit.clusters
-    rows = [clusters.starts[d] + clusters.labels[d][fit.labels == e] for d in range(clusters.n_draws)]
-    rows = np.concatenate(rows)
-    return np.argsort(clusters.centers[rows], axis=1) + 1, clusters.theta[rows]
-
-
-def middle(values):
-    """Return the smallest value that half of the values in a column do not exceed."""
-    return np.sort(values, axis=0)[(len(values) + 1) // 2 - 1]
-
-
 def test_groups_show_centers_and_decays(tmp_path):
     fit = fit_of()
     path = tmp_path / "groups.png"
@@ -55,10 +42,7 @@ def test_groups_show_centers_and_decays(tmp_path):
     for e, (upper, lower) in enumerate(panels):
         table = summaries.center_table(e)
         assert [label.get_text() for label in upper.get_yticklabels()] == table["item"].tolist()
-        ranks, theta = by_member(fit, e)
-        np.testing.assert_array_equal(
-            upper.lines[0].get_xdata(), middle(ranks)[table["item"].map(FOUR.index)]
-        )
+        np.testing.assert_array_equal(upper.lines[0].get_xdata(), table["expected_rank"].to_numpy())
         np.testing.assert_array_equal(
             ends_of(upper.collections[0], 0), table[["rank_low", "rank_high"]].to_numpy()
         )
@@ -68,8 +52,8 @@ def test_groups_show_centers_and_decays(tmp_path):
         # Filled dots where lists reach, hollow ones where the prior speaks.
         filled, hollow = (np.column_stack([line.get_xdata(), line.get_ydata()]) for line in lower.lines[:2])
         reached = summaries.lists_at_stage[e] > 0
-        np.testing.assert_allclose(filled[:, 1], middle(theta)[reached])
-        np.testing.assert_allclose(hollow[:, 1], middle(theta)[~reached])
+        np.testing.assert_allclose(filled[:, 1], summaries.theta[e][reached])
+        np.testing.assert_allclose(hollow[:, 1], summaries.theta[e][~reached])
         np.testing.assert_array_equal(hollow[:, 0], np.flatnonzero(~reached) + 1)
         assert lower.get_ylim() == panels[0][1].get_ylim()
         assert upper.get_xlim() == panels[0][0].get_xlim()

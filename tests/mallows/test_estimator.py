@@ -108,7 +108,7 @@ def test_what_a_fit_shows(fitted, planted):
 
 def test_summary(fitted):
     table = fitted.summary()
-    assert list(table.columns) == ["weight", "agents", "dispersion", "expected_distance", "center"]
+    assert list(table.columns) == ["share", "agents", "dispersion", "expected_distance", "center"]
     assert table.index.name == "group"
     assert table["agents"].sum() == pytest.approx(900)
     assert table["expected_distance"].tolist() == [part.expected_distance() for part in fitted.components_]

@@ -11,7 +11,7 @@ import typer
 from permix.angle.completions import complete, predict_pairwise
 from permix.angle.data import as_rankings
 from permix.angle.fit import AngleFit, fit_as_asked, way_of
-from permix.angle.parameters import AngleParameters
+from permix.angle.parameters import AngleParameters, refuse_comparisons
 from permix.angle.results import CRITERION_DRAWS, criteria
 from permix.angle.rows import row_probabilities
 from permix.cli.answers import Answer
@@ -31,6 +31,8 @@ def choose(given: dict[str, Any]) -> dict[str, Any]:
     if wanted and given.get("inference", "em") == "em":
         lacking = "--criteria averages over a posterior, which --inference em does not have"
         raise typer.BadParameter(f"{lacking}; AIC and BIC are always shown")
+    if wanted:
+        refuse_comparisons(given.get("normalizer", "auto"))
     return given
 
 
@@ -50,7 +52,7 @@ def labels(fit: AngleFit, votes: Votes) -> Answer:
 def measures(fit: AngleFit, votes: Votes, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return DIC and WAIC, where there is a posterior and they were asked for or take seconds."""
     wanted = values["criteria"]
-    if fit.settings.inference == "em" or wanted is False:
+    if fit.settings.inference == "em" or fit.components.normalizer == "vmf" or wanted is False:
         return {}
     rankings = as_rankings(votes.table)
     if wanted is None and not _takes_seconds(fit, rankings):
@@ -79,7 +81,10 @@ def groups(fit: AngleFit, data: NewData, question: Question) -> Answer:
         title=f"{answer.title}, and log probability of what the row says",
         columns=[*answer.columns[:place], "log_probability", *answer.columns[place:]],
         rows=rows,
-        facts={"mean_log_probability": float(np.average(densities, weights=rankings.counts))},
+        # A score, which probabilities that do not sum to one have not.
+        facts={}
+        if fit.components.normalizer == "vmf"
+        else {"mean_log_probability": float(np.average(densities, weights=rankings.counts))},
     )
 
 

@@ -22,6 +22,7 @@ from permix.estimators.agent_answers import (
     refuse_too_large,
     whole_number,
 )
+from permix.posterior.intervals import ranks_holding
 from permix.runtime.seeds import RandomState, generator
 
 # Sweeps before the first draw and between two draws; completions lose their memory within about five.
@@ -98,4 +99,4 @@ def complete(
     high = np.quantile(drawn, 0.95, axis=0, method="higher")
     orders = np.argsort(mean, axis=1, kind="stable").astype(np.int32)
     completed = Rankings._from_arrays(orders, components.items, rankings.counts, rankings._agents)
-    return completed, RankSummary(mean, low.astype(np.int64), high.astype(np.int64))
+    return completed, RankSummary(mean, *ranks_holding(mean, low, high))

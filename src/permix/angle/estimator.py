@@ -10,7 +10,7 @@ from permix.angle import completions as angle_completions
 from permix.angle import results as angle_results
 from permix.angle.data import as_rankings
 from permix.angle.fit import AngleFit, fit_as_asked
-from permix.angle.parameters import AngleParameters
+from permix.angle.parameters import AngleParameters, refuse_comparisons
 from permix.angle.predictive import Method
 from permix.angle.rows import row_log_probabilities, row_probabilities
 from permix.data.labels import Array
@@ -159,26 +159,41 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
         scores, errors = predictive.log_densities(self._new_data(X), method, random_state)
         return (scores, errors) if return_error else scores
 
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log probability of an agent; a row counts as often as its count says.
+
+        Refused under ``normalizer="vmf"``, as are the criteria below: its probabilities do not sum to one, so
+        that they compare with nothing. :meth:`score_samples` has them as they are.
+        """
+        self._comparable()
+        return super().score(X, y)
+
     def dic(self, X: Any) -> float:
         """Return the deviance information criterion on the data fitted; smaller is better."""
-        return angle_results.criteria(self._fitted(), self._new_data(X), doubts=False).dic
+        return angle_results.criteria(self._comparable(), self._new_data(X), doubts=False).dic
 
     def waic(self, X: Any) -> float:
         """Return the widely applicable information criterion on the data fitted, as a deviance."""
-        return angle_results.criteria(self._fitted(), self._new_data(X)).waic
+        return angle_results.criteria(self._comparable(), self._new_data(X)).waic
 
     def criteria(self, X: Any) -> angle_results.Criteria:
         """Return DIC and WAIC with their effective numbers of parameters."""
-        return angle_results.criteria(self._fitted(), self._new_data(X))
+        return angle_results.criteria(self._comparable(), self._new_data(X))
 
     def aic(self, X: Any) -> float:
         """Return Akaike's criterion at the point estimates; smaller is better."""
-        return 2.0 * angle_results.n_parameters(self._fitted().components) - 2.0 * self._plug_in(X)[0]
+        return 2.0 * angle_results.n_parameters(self._comparable().components) - 2.0 * self._plug_in(X)[0]
 
     def bic(self, X: Any) -> float:
         """Return the Bayesian information criterion at the point estimates; smaller is better."""
         total, n = self._plug_in(X)
-        return float(np.log(n)) * angle_results.n_parameters(self._fitted().components) - 2.0 * total
+        return float(np.log(n)) * angle_results.n_parameters(self._comparable().components) - 2.0 * total
+
+    def _comparable(self) -> AngleFit:
+        """Return the fit, if its probabilities sum to one."""
+        fit: AngleFit = self._fitted()
+        refuse_comparisons(fit.components.normalizer)
+        return fit
 
     def _plug_in(self, X: Any) -> tuple[float, int]:
         rankings = self._new_data(X)
@@ -218,7 +233,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
         return angle_results.consensus_table(self._fitted(), interval)
 
     def summary(self) -> pd.DataFrame:
-        """Return weight, agents, concentration with its 90 % interval, and the center of each group."""
+        """Return share, agents, concentration with its 90 % interval, and the center of each group."""
         return angle_results.component_table(self._fitted())
 
     def diagnostics(self) -> pd.DataFrame:

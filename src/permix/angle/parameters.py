@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from permix.errors import Argument, DataError, about_parameters
+from permix.errors import Argument, DataError, ParameterError, about_parameters
 from permix.estimators.checks import Check, Choice, Real, Whole
 from permix.estimators.parameters import N_COMPONENTS, ChainParameters, RunParameters, declare
 
@@ -34,6 +34,18 @@ SERVES = {
     "n_chains": ("chains",),
     "n_candidates": ("draws",),
 }
+
+
+def refuse_comparisons(normalizer: str) -> None:
+    """Refuse to compare by probabilities that do not sum to one: the narrowest groups would win."""
+    if normalizer == "vmf":
+        raise ParameterError(
+            "normalizer",
+            "vmf",
+            "left out where models are compared (scores, criteria, numbers of groups): under the von "
+            "Mises–Fisher approximation probabilities do not sum to one, and it would win for that alone. "
+            "The default is exact, with inference em or sir",
+        )
 
 
 class Scores(Check):
@@ -87,8 +99,8 @@ class AngleParameters(ChainParameters):
         "How the sum over all rankings is found; auto is exact up to 20 items and balanced beyond. The "
         "latter balances a matrix (McCullagh 2014) and is right within hundredths of a nat for many items. "
         '"vmf" is the paper\'s von Mises–Fisher approximation, under which probabilities do not sum to one '
-        "and concentrated mixtures collapse onto single rankings; never taken unless asked for. The one used "
-        "is ``normalizer_``.",
+        "and concentrated mixtures collapse onto single rankings; never taken unless asked for, and never "
+        "compared with other models. The one used is ``normalizer_``.",
     )
     bound: Literal["tight", "published"] = declare(
         "tight",

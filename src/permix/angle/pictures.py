@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permix.angle.fit import AngleFit
-from permix.angle.results import consensus_table, objective_name
+from permix.angle.results import component_table, consensus_table, objective_name
 from permix.data.labels import Array
 from permix.errors import DataError
 from permix.plots.history_picture import draw_history, how_it_ended
@@ -115,15 +115,14 @@ def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
 
 def _draw_weights(axes: Axes, fit: AngleFit, n_shown: int) -> None:
     """Draw shares of the groups as bars, with what is known about their concentrations beside them."""
-    components, posterior = fit.components, fit.posterior
-    weights = 100 * components.weights[:n_shown]
+    table = component_table(fit)
+    weights = 100 * table["share"].to_numpy()[:n_shown]
     places = np.arange(n_shown)
     axes.barh(places, weights, 0.6, color=[DARK[k % len(DARK)] for k in range(n_shown)], alpha=0.85)
     for k in range(n_shown):
-        text = f"concentration {fit.concentrations[k]:.3g}"
-        if posterior is not None:
-            low, high = np.quantile(posterior.concentrations[..., k], [0.05, 0.95])
-            text += f" ({low:.3g}–{high:.3g})"
+        text = f"concentration {table['concentration'][k]:.3g}"
+        if "low" in table:
+            text += f" ({table['low'][k]:.3g}–{table['high'][k]:.3g})"
         axes.text(0.0, k + 0.36, text, va="top", fontsize="x-small", color="0.25")
     axes.set_yticks(places, [f"group {k + 1}" for k in range(n_shown)])
     axes.tick_params(axis="y", length=0, labelsize="small")

@@ -18,6 +18,7 @@ from permix.errors import Argument, ConvergenceWarning, DataError, Message, Perm
 from permix.estimators.agent_answers import starts_table
 from permix.estimators.checks import Real
 from permix.estimators.wording import alike, cut_short, groups_named, nobodys
+from permix.posterior.intervals import holding
 from permix.sampling import Draws
 
 if TYPE_CHECKING:
@@ -57,25 +58,26 @@ def consensus_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
             # The posterior mean of θ is shorter than one where the direction is not sure.
             columns["score"] = columns["score"] * np.linalg.norm(drawn.mean(axis=0))
             ranks = drawn.argsort(axis=1).argsort(axis=1) + 1
-            for name, values in (("", drawn), ("rank_", ranks)):
-                low, high = np.quantile(values[:, order], [tail, 1.0 - tail], axis=0)
-                columns[f"{name}low"], columns[f"{name}high"] = low, high
+            for of, name, values in (("score", "", drawn), ("rank", "rank_", ranks)):
+                ends = np.quantile(values[:, order], [tail, 1.0 - tail], axis=0)
+                columns[f"{name}low"], columns[f"{name}high"] = holding(columns[of], *ends)
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
 
 
 def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
-    """Return weight, agents, concentration with interval, and the center's ranking by component."""
+    """Return share, agents, concentration with interval, and the center's ranking by component."""
     import pandas as pd
 
     components, posterior = fit.components, fit.posterior
     agents = np.bincount(fit.labels, weights=fit.counts, minlength=components.n_components).astype(int)
     kappas = fit.concentrations
-    columns: dict[str, Any] = {"weight": components.weights, "agents": agents, "concentration": kappas}
+    columns: dict[str, Any] = {"share": components.weights, "agents": agents, "concentration": kappas}
     if posterior is not None:
         tail = 0.5 * (1.0 - interval)
         drawn = posterior.concentrations.reshape(-1, components.n_components)
-        columns["low"], columns["high"] = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+        ends = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+        columns["low"], columns["high"] = holding(kappas, *ends)
     items = [str(item) for item in components.items]
     columns["center"] = [" ≻ ".join(items[i] for i in order) for order in components.orders]
     return pd.DataFrame(columns, index=pd.RangeIndex(components.n_components, name="group"))
@@ -179,7 +181,7 @@ def objective_name(fit: AngleFit) -> str:
 def scalar_draws(draws: Draws) -> Draws:
     """Return what is one number a draw: weights, concentrations and the log-likelihood."""
     arrays, k = draws.arrays, draws.arrays["weights"].shape[-1]
-    shown = {f"weight {g + 1}": arrays["weights"][..., g] for g in range(k)} if k > 1 else {}
+    shown = {f"share {g + 1}": arrays["weights"][..., g] for g in range(k)} if k > 1 else {}
     shown |= {f"concentration {g + 1}": arrays["concentrations"][..., g] for g in range(k)}
     shown |= {name: arrays[name] for name in ("log_likelihood", "completed_log_likelihood") if name in arrays}
     return Draws(shown)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from permix.angle.data import as_rankings
 from permix.angle.fit import AngleFit, fit_angle, way_of
-from permix.angle.parameters import AngleParameters
-from permix.angle.results import NOTABLE_ERROR, criteria, n_parameters, refuse_expensive_rows
+from permix.angle.parameters import AngleParameters, refuse_comparisons
+from permix.angle.results import criteria, n_parameters, refuse_expensive_rows
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap
-from permix.errors import Argument, DataError, Message, about_parameters
+from permix.errors import Argument, DataError, about_parameters
 from permix.estimators.selectable import Selectable
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Held-out rows whose probability is found by annealing, at most so many in each fold: they take tenths of a
 # second each.
 MOST_ANNEALED = 200
-# Up to so many items the error of an approximate normalizer takes less than a second.
+# Up to so many items the error of the balanced normalizer takes less than a second.
 MOST_CHECKED_ITEMS = 500
 
 
@@ -50,6 +47,7 @@ class AngleSelection(Selectable):
         refuse_expensive_rows(table, "a criterion needs all. Use ", held_out, ", which can do with some rows")
 
     def check_settings(self, table: Rankings, settings: Sequence[AngleParameters]) -> None:
+        refuse_comparisons(settings[0].normalizer)
         settings[0].refuse_unused(*(way_of(table, asked) for asked in settings))
 
     def criterion(self, criterion: str, fit: AngleFit, table: Rankings) -> tuple[float, float]:
@@ -85,29 +83,7 @@ class AngleSelection(Selectable):
             errors = [float(error) for fit in fits for error in fit.normalizer_errors]
             agents = np.concatenate([fit.counts @ fit.probabilities for fit in fits])
             worst = max(np.array(errors)[agents >= 1.0].tolist(), key=abs)
-        guarded = any(bool(fit.guarded.any()) for fit in fits)
-        return {"normalizer": components.normalizer, "normalizer_error": worst, "guarded": guarded}
-
-    def shown(self, table: pd.DataFrame) -> list[str]:
-        return ["normalizer_error"] if (table["normalizer"] == "vmf").any() else []
-
-    def remark(self, table: pd.DataFrame) -> str | None:
-        far = (table["normalizer_error"].abs() > NOTABLE_ERROR) | table["guarded"]
-        off = table[far & (table["normalizer"] == "vmf")]
-        if off.empty:
-            return None
-        numbers = ", ".join(map(str, off["n_groups"]))
-        known = off["normalizer_error"].abs().max()
-        how_far = "" if np.isnan(known) else f" by up to {known:.2f} nats"
-        return Message(
-            f"with {numbers} group(s) the von Mises–Fisher normalizer is off{how_far}: probabilities do not "
-            "sum to one, and concentrated groups seem better than they are, so too many may be chosen. "
-            "Leave out ",
-            Argument("normalizer"),
-            ", with ",
-            Argument("inference", "em"),
-            " or sir",
-        )
+        return {"normalizer": components.normalizer, "normalizer_error": worst}
 
 
 SELECTION = AngleSelection()

@@ -27,14 +27,18 @@ METHODS = {
     "sir": "sampling importance resampling",
     "quadrature": "quadrature",
 }
-GIBBS = "Gibbs sampling"
-IN_CHAINS = {"vi": f"{GIBBS} with variational updates", "sir": GIBBS, "quadrature": GIBBS}
+# Data that are not full, and several groups, need Markov chains, whatever the inference.
+IN_CHAINS = {
+    "vi": "Markov chains with variational updates",
+    "sir": "draws from the posterior (Markov chains)",
+    "quadrature": "draws from the posterior (Markov chains by quadrature)",
+}
 
 
 def report(fit: AngleFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a mixture of angle-based models, as plain values."""
     components, settings, total = fit.components, fit.settings, float(fit.log_likelihood)
-    parameters = n_parameters(components)
+    parameters, approximate = n_parameters(components), components.normalizer == "vmf"
     report: dict[str, Any] = {
         "model": fit.model,
         "inference": settings.inference,
@@ -47,8 +51,9 @@ def report(fit: AngleFit) -> dict[str, Any]:
         "elbo": fit.objective if settings.inference == "vi" else None,
         "log_evidence": fit.objective if settings.inference == "quadrature" else None,
         "parameters": parameters,
-        "aic": 2.0 * parameters - 2.0 * total,
-        "bic": float(np.log(fit.counts.sum())) * parameters - 2.0 * total,
+        # Probabilities that do not sum to one are not offered for comparison.
+        "aic": None if approximate else 2.0 * parameters - 2.0 * total,
+        "bic": None if approximate else float(np.log(fit.counts.sum())) * parameters - 2.0 * total,
         "passes": len(fit.history),
         "start_objectives": fit.start_objectives.tolist(),
     }
@@ -72,7 +77,7 @@ def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
     ends = ("low", "high") if "low" in table else ()
     for k in range(components.n_components):
         part = scores[scores["group"] == k]
-        report: dict[str, Any] = {"weight": float(table["weight"][k]), "agents": int(table["agents"][k])}
+        report: dict[str, Any] = {"share": float(table["share"][k]), "agents": int(table["agents"][k])}
         report["concentration"] = float(table["concentration"][k])
         report |= {f"concentration_{end}": float(table[end][k]) for end in ends}
         report["normalizer_error"] = None if errors is None else float(errors[k])
@@ -99,7 +104,7 @@ def show(report: dict[str, Any], title: str) -> None:
     sure = report["interval"] is not None
     methods = IN_CHAINS if "diagnostics" in report else METHODS
     off = report["normalizer"] == "vmf" and parts[0]["normalizer_error"] is not None
-    columns = {"weight": "weight", "agents": "agents", "concentration": "concentration"}
+    columns = {"share": "share", "agents": "agents", "concentration": "concentration"}
     if sure:
         columns |= {"concentration_low": "from", "concentration_high": "to"}
     rows = [[k + 1, *(part[name] for name in columns)] for k, part in enumerate(parts)]
@@ -170,7 +175,8 @@ def _print_fit_measures(report: dict[str, Any]) -> None:
     for name, words in (("elbo", "evidence lower bound"), ("log_evidence", "log evidence")):
         if report[name] is not None:
             print(f"{words} {rounded(report[name], 2)}")
-    print(f"AIC {rounded(report['aic'], 1)}, BIC {rounded(report['bic'], 1)}")
+    if report["aic"] is not None:
+        print(f"AIC {rounded(report['aic'], 1)}, BIC {rounded(report['bic'], 1)}")
     if "dic" in report:
         print(
             f"DIC {rounded(report['dic'], 1)} ({report['dic_parameters']:.1f} effective parameters), "

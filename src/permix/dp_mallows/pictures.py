@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permix.dp_mallows.fit import DPMallowsFit
-from permix.dp_mallows.results import ClusterSummaries, weighted_quantiles
+from permix.dp_mallows.results import ClusterSummaries
 from permix.plots.partition_pictures import draw_similarity, n_groups, traces
 from permix.plots.ranks import DARK, MAX_PANELS, checked_max_items, draw_ranks, groups_title, rank_ticks
 from permix.plots.style import checked_figure
@@ -26,9 +26,10 @@ INFORMED = 10
 def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = MAX_ITEMS) -> Figure:
     """Draw each group: the first items of its center with their ranks, and below them the decay by rank.
 
-    A dot is the posterior median and a line goes from 5 % to 95 %. They describe the *center* of a group:
-    how sure we are where an item stands in it. The decay says how surely members choose, at each rank, what
-    the center has next. Hollow dots are ranks that no list of the group reaches: there the prior speaks.
+    A dot is the posterior mean and a line goes from 5 % to 95 %, as in tables. They describe the *center* of
+    a group: how sure we are where an item stands in it. The decay says how surely members choose, at each
+    rank, what the center has next. Hollow dots are ranks that no list of the group reaches: there the prior
+    speaks.
 
     At most ``max_items`` items are drawn, those at the top of each center.
     The largest groups are drawn, twelve at most. Groups of one agent are left out where others are not.
@@ -52,13 +53,9 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
     for e, table in enumerate(tables):
         upper, lower = panels[2 * (e // n_columns) : 2 * (e // n_columns) + 2, e % n_columns]
         color = DARK[e % len(DARK)]
-        rows, shares = summaries.members(e)
-        # Medians: a few members in clusters far away move a mean out of the interval.
-        ranks = summaries.ranks[summaries.centers.orders[e, :n_shown]][:, rows]
-        median = weighted_quantiles(ranks, shares, (0.5,))[0].astype(np.int64) + 1
-        low, high = (table[name].to_numpy() for name in ("rank_low", "rank_high"))
-        draw_ranks(upper, table["item"].tolist(), (median, low, high), last, color)
-        low, high = 100 * summaries.size_intervals[:, e] / len(fit.labels)
+        mean, low, high = (table[name].to_numpy() for name in ("expected_rank", "rank_low", "rank_high"))
+        draw_ranks(upper, table["item"].tolist(), (mean, low, high), last, color)
+        low, high = 100 * summaries.share_intervals[:, e]
         share = f"{100 * summaries.shares[e]:.1f} % ({low:.1f}–{high:.1f})"
         upper.set_title(f"group {e + 1} · {share}", fontsize="medium")
         _draw_decays(lower, summaries, e, color, highest)
@@ -66,14 +63,13 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
         if not axes.has_data():
             axes.set_visible(False)
     title = groups_title(n_panels, fit.n_clusters, n_shown, n_items)
-    what = "rank in the center and decay by rank: median and 90 % interval"
+    what = "rank in the center and decay by rank: mean and 90 % interval"
     figure.suptitle(f"{title}:\n{what}", fontsize="medium")
     return figure
 
 
 def _draw_decays(axes: Axes, summaries: ClusterSummaries, e: int, color: str, highest: float) -> None:
-    rows, shares = summaries.members(e)
-    theta = weighted_quantiles(summaries.fit.clusters.theta[rows].T, shares, (0.5,))[0]
+    theta = summaries.theta[e]
     low, high = summaries.theta_intervals[:, e]
     ranks = np.arange(1, len(theta) + 1)
     reached = summaries.lists_at_stage[e] > 0

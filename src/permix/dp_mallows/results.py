@@ -19,6 +19,7 @@ from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.predict import rank_table
 from permix.errors import DataError
 from permix.estimators.wording import listed
+from permix.posterior.intervals import holding, ranks_holding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,13 +66,13 @@ class ClusterSummaries:
 
     @cached_property
     def theta_intervals(self) -> Array:
-        """5 % and 95 % points of the decays, (2, clusters, stages)."""
+        """5 % and 95 % points of the decays, with the means between them, (2, clusters, stages)."""
         theta = self.fit.clusters.theta
         out = np.empty((2, self.fit.n_clusters, theta.shape[1]))
         for e in range(out.shape[1]):
             rows, shares = self.members(e)
             out[:, e] = weighted_quantiles(theta[rows].T, shares, (TAIL, 1.0 - TAIL))
-        return out
+        return np.stack(holding(self.theta, *out))
 
     @cached_property
     def expected_distances(self) -> Array:
@@ -108,9 +109,10 @@ class ClusterSummaries:
         return np.asarray(self.drawn_sizes.mean(axis=0) / self.drawn_sizes[0].sum())
 
     @cached_property
-    def size_intervals(self) -> Array:
-        """5 % and 95 % points of the sizes over draws, (2, clusters)."""
-        return np.quantile(self.drawn_sizes, (TAIL, 1.0 - TAIL), axis=0)
+    def share_intervals(self) -> Array:
+        """5 % and 95 % points of the shares over draws, with the means between them, (2, clusters)."""
+        ends = np.quantile(self.drawn_sizes, (TAIL, 1.0 - TAIL), axis=0) / self.drawn_sizes[0].sum()
+        return np.stack(holding(self.shares, *ends))
 
     @cached_property
     def how_sure(self) -> Array:
@@ -131,7 +133,7 @@ class ClusterSummaries:
         """One row for each group: how large, how tight, and its center by name.
 
         Columns ``size``, members in the point estimate; ``share``, the mean over draws of the clusters that
-        speak for it; ``size_low`` and ``size_high``, 5 % and 95 % points of their size; ``how_sure``, the
+        speak for it; ``share_low`` and ``share_high``, 5 % and 95 % points of that; ``how_sure``, the
         mean share of members that one cluster holds; ``found_in_chains`` and ``agreement``, whether chains
         agree on it (:class:`permix.posterior.estimated.Recurrence`); ``expected_distance``, pairs that a list
         as long as the longest orders against its center; ``theta_first`` and ``theta_last``, decays of the
@@ -140,14 +142,14 @@ class ClusterSummaries:
         import pandas as pd
 
         fit = self.fit
-        low, high = self.size_intervals
+        low, high = self.share_intervals
         more = " ≻ …" if len(fit.items) > SHOWN else ""
         return pd.DataFrame(
             {
                 "size": fit.cluster_sizes,
                 "share": self.shares,
-                "size_low": low,
-                "size_high": high,
+                "share_low": low,
+                "share_high": high,
                 "how_sure": self.how_sure,
                 "found_in_chains": fit.recurrence.n_chains,
                 "agreement": fit.recurrence.agreement,
@@ -177,11 +179,12 @@ class ClusterSummaries:
         rows, shares = self.members(e)
         order = self.centers.orders[e]
         ranks = self.ranks[order][:, rows]
-        low, high = weighted_quantiles(ranks, shares, (TAIL, 1.0 - TAIL)).astype(np.int64) + 1
+        expected = self.expected_ranks[e, order] + 1.0
+        low, high = ranks_holding(expected, *weighted_quantiles(ranks, shares, (TAIL, 1.0 - TAIL)) + 1)
         return pd.DataFrame(
             {
                 "item": [self.fit.items[item] for item in order],
-                "expected_rank": self.expected_ranks[e, order] + 1.0,
+                "expected_rank": expected,
                 "rank_low": low,
                 "rank_high": high,
                 "in_top": np.minimum((ranks < top) @ shares, 1.0),

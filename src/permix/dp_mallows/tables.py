@@ -41,7 +41,7 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
 def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dict[str, Any]:
     """One group; intervals are from 5 % to 95 %."""
     center = summaries.center_table(e)
-    low, high = summaries.size_intervals[:, e] / len(fit.labels)
+    low, high = summaries.share_intervals[:, e]
     return {
         "agents": int(fit.cluster_sizes[e]),
         "share": float(summaries.shares[e]),

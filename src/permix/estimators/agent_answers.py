@@ -68,7 +68,7 @@ class RankSummary(NamedTuple):
         Expected rank.
     low, high : ndarray of int
         The item has a better rank than ``low`` with probability 5 % at most, a worse one than ``high`` with
-        probability 5 % at most.
+        probability 5 % at most; ``mean`` lies between them.
     """
 
     mean: Array

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.estimators.parameters import Parameters
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Selectable(abc.ABC):
@@ -58,11 +55,3 @@ class Selectable(abc.ABC):
     def columns(self, fits: Sequence[Any]) -> dict[str, Any]:
         """Return further columns of the table, from the fits to all folds."""
         return {}
-
-    def shown(self, table: pd.DataFrame) -> list[str]:
-        """Return which of these are shown in short."""
-        return []
-
-    def remark(self, table: pd.DataFrame) -> str | None:
-        """Say what a user must know about them, if anything."""
-        return None

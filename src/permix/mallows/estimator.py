@@ -166,5 +166,5 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
         return starts_table("log_likelihood", self._fitted().start_log_likelihoods)
 
     def summary(self) -> pd.DataFrame:
-        """Return weight, expected number of agents, dispersion, expected distance and center by group."""
+        """Return share, expected number of agents, dispersion, expected distance and center by group."""
         return component_table(self._fitted())

@@ -13,6 +13,7 @@ from permix.mallows.results import MallowsFit, climbing_iterations
 from permix.plots.history_picture import draw_history, how_it_ended
 from permix.plots.ranks import DARK, MAX_ITEMS, MAX_PANELS, checked_max_items, draw_ranks, groups_title
 from permix.plots.style import checked_figure
+from permix.posterior.intervals import ranks_holding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,6 +62,8 @@ def groups(fit: MallowsFit, *, figure: Figure | None = None, max_items: int = MA
 def rank_intervals(component: Mallows, n_shown: int) -> tuple[Array, Array, Array]:
     """Return mean, 5 % and 95 % quantile of the rank, 1 = best, of the first items of the center.
 
+    Ends are widened to the mean where it lies outside.
+
     Exact up to 400 items, from 4000 draws beyond.
     """
     items = np.asarray(component.center_order[:n_shown])
@@ -72,7 +75,8 @@ def rank_intervals(component: Mallows, n_shown: int) -> tuple[Array, Array, Arra
         marginals = np.stack([np.bincount(column - 1, minlength=n) / N_DRAWS for column in ranks.T])
     upto = np.cumsum(marginals, axis=1)
     low, high = ((upto < level * upto[:, -1:]).sum(axis=1) + 1 for level in INTERVAL)
-    return marginals @ np.arange(1, n + 1), low, high
+    mean = marginals @ np.arange(1, n + 1)
+    return mean, *ranks_holding(mean, low, high)
 
 
 def history(fit: MallowsFit, *, ax: Axes | None = None) -> Axes:

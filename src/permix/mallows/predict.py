@@ -33,6 +33,7 @@ from permix.estimators.agent_answers import (
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.posterior import DRAWS, MixturePosterior, stream_keys
 from permix.mallows.posterior_jit import consensus_rows, sp_rows
+from permix.posterior.intervals import ranks_holding
 from permix.runtime.seeds import RandomState, generator
 from permix.runtime.threads import over_rows
 
@@ -215,7 +216,11 @@ def complete(
         work = (before.reshape(last - first, n_pairs), orders[first:last], means[first:last])
         over_rows(consensus_rows, last - first, 10 * n_pairs, *work)
     result = Rankings._from_arrays(orders, components.items, table.counts, table._agents)
-    return result if ranges is None else (result, RankSummary(means, ranges[:, 0], ranges[:, 1]))
+    return (
+        result
+        if ranges is None
+        else (result, RankSummary(means, *ranks_holding(means, ranges[:, 0], ranges[:, 1])))
+    )
 
 
 def _prepared(

@@ -56,7 +56,7 @@ def component_table(fit: MallowsFit) -> pd.DataFrame:
     each = [components.component(k) for k in range(components.n_components)]
     return pd.DataFrame(
         {
-            "weight": components.weights,
+            "share": components.weights,
             "agents": fit.counts @ fit.probabilities,
             "dispersion": components.dispersions,
             "expected_distance": [distribution.expected_distance() for distribution in each],

@@ -20,7 +20,7 @@ def report(fit: MallowsFit) -> dict[str, Any]:
         **fit_tables.items_report(mixture.items, fit.counts),
         "groups": [
             {
-                "weight": float(mixture.weights[k]),
+                "share": float(mixture.weights[k]),
                 "agents": int(agents[k]),
                 "dispersion": float(mixture.dispersions[k]),
                 "expected_distance": mixture.component(k).expected_distance(),
@@ -38,7 +38,7 @@ def report(fit: MallowsFit) -> dict[str, Any]:
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     parts = report["groups"]
-    columns = ("weight", "agents", "dispersion", "expected_distance")
+    columns = ("share", "agents", "dispersion", "expected_distance")
     print_table(
         f"{fit_tables.data_title(report, title)}, Mallows mixture of {count_of(len(parts), 'group')}",
         ["group", *(column.replace("_", " ") for column in columns)],

@@ -27,6 +27,7 @@ from permix.convergence import (
     without_rounding_errors,
 )
 from permix.errors import Argument, ConvergenceWarning, DataError, Message
+from permix.posterior.intervals import holding
 from permix.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -40,11 +41,12 @@ MORE = Argument("n_draws", 20000)  # an example
 def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -> pd.DataFrame:
     """Summarize every scalar quantity over all chains, or those of ``var_names``.
 
-    One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed interval),
-    ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalized, split), ``mcse_mean``
-    (Monte Carlo error of the mean) and ``note``, which says ``constant``, ``too few draws``, ``not finite``,
-    ``more draws needed`` (R-hat above 1.01, or fewer than 100 effective draws per chain) or ``chains
-    disagree`` (R-hat above 1.05) where that is so. Labels have no mean and are left out.
+    One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed interval,
+    wider where the mean lies outside), ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat``
+    (rank-normalized, split), ``mcse_mean`` (Monte Carlo error of the mean) and ``note``, which says
+    ``constant``, ``too few draws``, ``not finite``, ``more draws needed`` (R-hat above 1.01, or fewer than
+    100 effective draws per chain) or ``chains disagree`` (R-hat above 1.05) where that is so. Labels have
+    no mean and are left out.
     """
     import pandas as pd
 
@@ -155,7 +157,8 @@ def _row(values: npt.NDArray[np.float64]) -> dict[str, Any]:
         row["mean"] = float(values.mean())
         row["sd"] = float(values.std(ddof=1)) if finite and values.size > 1 else math.nan
     tails = ((1 - PROBABILITY) / 2, (1 + PROBABILITY) / 2)
-    row["eti89_lb"], row["eti89_ub"] = map(float, np.quantile(values, tails)) if finite else (math.nan,) * 2
+    ends = holding(row["mean"], *np.quantile(values, tails)) if finite else (math.nan, math.nan)
+    row["eti89_lb"], row["eti89_ub"] = map(float, ends)
     if trust.note == CONSTANT:
         row.update(sd=0.0, mcse_mean=0.0)
     elif not math.isnan(trust.r_hat):

@@ -83,9 +83,8 @@ class ComponentSelection:
     the name of the criterion; ``parameters`` in it, effective ones for DIC and WAIC; ``n_iter``,
     ``converged``.
 
-    Angle-based models add ``normalizer``, the one used; ``normalizer_error``, by how much ln of the true
-    sum over rankings exceeds the one used, for the worst group with any agents (NaN above 500 items); and
-    ``guarded``, whether a group was kept from probabilities above one.
+    Angle-based models add ``normalizer``, the one used, and ``normalizer_error``, by how much ln of the true
+    sum over rankings exceeds the one used, for the worst group with any agents (NaN above 500 items).
     """
 
     table: pd.DataFrame
@@ -123,7 +122,6 @@ class ComponentSelection:
         else:
             found = f"best {self.best} by {self.criterion.upper()} ({self.n_train:,} agents)"
             columns = ["n_groups", "log_likelihood", self.criterion, "parameters"]
-        columns += part(MODELS[self.estimator].selection).shown(self.table)
         shown = self.table[columns].to_string(index=False, float_format="{:.3f}".format)
         note = f"\n  {self.not_tried}" if self.untried else ""
         return f"ComponentSelection: {found}\n{shown}{note}"
@@ -155,8 +153,8 @@ def select_components(
         :class:`MallowsMixture` or :class:`AngleMixture`; an estimator, not fitted, brings its parameters.
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
         "held-out": ln P of agents who were not fitted. The others fit all data and take the smallest
-        value; they serve angle-based models alone. "dic" and "waic" average over the posterior ("vi", "sir",
-        "quadrature"); "bic" and "aic" take the likelihood at the point estimates.
+        value; they serve angle-based models alone. "dic" and "waic" average over the posterior (inference
+        "sir"); "bic" and "aic" take the likelihood at the point estimates.
     validation : the same as data, optional
         Data to judge by. Left out, a part of the agents in ``data`` is held out.
     test_size : float or int
@@ -187,8 +185,8 @@ def select_components(
     most of their starts from the fit before, with groups added at agents drawn at random; the others are
     fresh. So a fit may be better than that of the estimator alone with the same seed.
 
-    Under the von Mises–Fisher normalizer probabilities do not sum to one, and every way to compare favors
-    concentrated groups. The table has the error, and one above 0.05 nats is warned of.
+    ``normalizer="vmf"`` of angle-based models is refused: probabilities do not sum to one under it, and every
+    way to compare would favor concentrated groups.
 
     Probabilities of incomplete rankings with many unlisted items take long. Where more than 200 rows of a
     fold are such under an angle-based model, a random part of its agents is scored.
@@ -236,7 +234,7 @@ def select_components(
     report = judge.table(trials)
     best, within_error = judge.best(report), judge.within_error(report)
     chosen = best if rule == "best" or within_error is None else within_error
-    _warn_of_fits(report, selectable, asked)
+    _warn_of_fits(report, asked)
     fit = fits.get(chosen)
     if (fit is None or (refit and judge.n_folds)) and not interrupted:
         fit = selectable.fit(table, asked.replaced(n_components=chosen))
@@ -295,14 +293,11 @@ def _affordable(model: Selectable, folds: list[tuple[Any, Any]], seed: int) -> l
     return kept
 
 
-def _warn_of_fits(report: pd.DataFrame, model: Selectable, asked: Any) -> None:
+def _warn_of_fits(report: pd.DataFrame, asked: Any) -> None:
     unsettled = report["n_groups"][~report["converged"]]
     if len(unsettled):
         said = f"the fit did not converge with {', '.join(map(str, unsettled))} group(s); raise "
         warnings.warn(ConvergenceWarning(cut_short(said, asked.max_iter)), stacklevel=3)
-    remark = model.remark(report)
-    if remark is not None:
-        warnings.warn(remark, PermixWarning, stacklevel=3)
 
 
 def _warn_if_few(n_agents: int, n_folds: int, given: bool) -> None:

@@ -47,8 +47,6 @@ def print_selection(selection: ComponentSelection) -> None:
         shown["log-likelihood"] = [rounded(value, 2) for value in table["log_likelihood"]]
         shown[effective] = [rounded(value, 1) for value in table["parameters"]]
         shown[name.upper()] = [rounded(value, 1) for value in table[name]]
-    if "normalizer" in table and (table["normalizer"] == "vmf").any():
-        shown["normalizer off by"] = _known(table["normalizer_error"], "+.2g")
     shown["remark"] = [_remark(selection, number) for number in shown["groups"]]
     print_table(title, list(shown), list(zip(*shown.values(), strict=True)))
     if selection.untried:
