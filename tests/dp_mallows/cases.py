@@ -8,7 +8,8 @@ from permix.data.rankings import Rankings
 from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.parameters import DPMallowsParameters
-from permix.partitions import Gamma
+from permix.moves.state import first_concentration, learned_concentration
+from permix.partitions import DirichletProcess
 from permix.partitions.point_estimate import PointEstimate
 from permix.sampling import Draws
 
@@ -16,7 +17,7 @@ FOUR = ("tea", "coffee", "water", "milk")
 LISTS = [(0, 1), (0, 1, 2), (3, 2), (3,), (0, 2, 1, 3)]
 
 
-def cluster_draws(labels, n_items, n_stages, seed=0, discount=0.0, decays=(0.1, 2.5)):
+def cluster_draws(labels, n_items, n_stages, seed=0, prior=None, decays=(0.1, 2.5)):
     """Clusters with random centers and decays for given labels (draws × agents)."""
     rng = np.random.default_rng(seed)
     labels = np.asarray(labels, dtype=np.int32)
@@ -29,7 +30,7 @@ def cluster_draws(labels, n_items, n_stages, seed=0, discount=0.0, decays=(0.1, 
         theta=rng.uniform(*decays, (rows, n_stages)),
         labels=labels,
         concentration=rng.uniform(0.5, 2.0, len(labels)),
-        discount=discount,
+        prior=DirichletProcess() if prior is None else prior,
     )
 
 
@@ -52,9 +53,10 @@ def fit_of(
     asked = DPMallowsParameters(**chosen)
     if clusters is None:
         n_stages = min(int(rankings.lengths.max()), n_items - 1)
-        clusters = cluster_draws(labels, n_items, n_stages, seed, asked.discount)
-        if not isinstance(asked.concentration, Gamma):
-            clusters.concentration[:] = asked.concentration
+        prior = asked.partition_prior()
+        clusters = cluster_draws(labels, n_items, n_stages, seed, prior)
+        if learned_concentration(prior) is None:
+            clusters.concentration[:] = first_concentration(prior)
     kept = np.asarray(clusters.labels, dtype=np.uint8)[None]
     rng = np.random.default_rng(seed)
     scalars = rng.normal(-20.0, 1.0, (2, *kept.shape[:2]))
@@ -65,7 +67,7 @@ def fit_of(
         "log_likelihood": scalars[0],
         "log_joint": scalars[1],
     }
-    if isinstance(asked.concentration, Gamma):
+    if learned_concentration(asked.partition_prior()) is not None:
         arrays["concentration"] = clusters.concentration[None].copy()
     found = np.asarray(estimate, dtype=np.int32)
     return DPMallowsFit(

@@ -41,6 +41,8 @@ def archive(tmp_path):
         {"concentration": Gamma(2.0, 0.5), "prior_rate": [0.5, 1.0, 2.0]},
         {"sampler": "slice-gibbs", "prior_strength": 2, "loss": "binder", "n_jobs": 3},
         {"discount": 0.25, "concentration": -0.1, "n_initial_clusters": 2},
+        {"prior": "mfm"},
+        {"prior": permix.MixtureOfFiniteMixtures(2.0, 0.5)},
         {"lists": [(0, 1), (2,), (3, 2), (3,), (0, 2)]},
     ],
 )
@@ -56,7 +58,7 @@ def test_a_fit_comes_back_as_it_was(tmp_path, options):
         found, truth = getattr(back.clusters, name), getattr(fit.clusters, name)
         np.testing.assert_array_equal(found, truth)
         assert found.dtype == truth.dtype
-    assert back.clusters.discount == fit.clusters.discount
+    assert back.clusters.prior == fit.clusters.prior
     assert set(back.draws.arrays) == set(fit.draws.arrays)
     for name, values in fit.draws.arrays.items():
         np.testing.assert_array_equal(back.draws.arrays[name], values)

@@ -33,7 +33,13 @@ from permix.dp_mallows.published import published_moves
 from permix.kernels.streams import draw_key
 from permix.moves import Concentration, Cycle
 from permix.moves.base import Info, Move
-from permix.partitions import DirichletProcess, Gamma, PitmanYor, canonical_labels
+from permix.partitions import (
+    DirichletProcess,
+    Gamma,
+    MixtureOfFiniteMixtures,
+    PitmanYor,
+    canonical_labels,
+)
 from tests.distributions.generalized.test_finite_beta import quadrature
 from tests.dp_mallows.list_cases import (
     FIVE,
@@ -53,6 +59,7 @@ from tests.oracles.dp_mallows import (
     gamma_dirichlet_process,
     gaps,
     kolmogorov_bound,
+    mixture_of_finite_mixtures,
     pitman_yor,
     visit_frequencies,
 )
@@ -69,10 +76,19 @@ class Case:
     discount: float = 0.0
     strength: float = 1.0
     rates: float | tuple = 1.0
+    finite: tuple | None = None  # rate and pseudo-count of a mixture of finite mixtures instead
 
     @property
     def prior(self):
+        if self.finite:
+            return MixtureOfFiniteMixtures(*self.finite)
         return PitmanYor(self.alpha, self.discount) if self.discount else DirichletProcess(self.alpha)
+
+    @property
+    def rule(self):
+        if self.finite:
+            return mixture_of_finite_mixtures(*self.finite)
+        return pitman_yor(self.alpha, self.discount)
 
     def state(self, seed=0, sampler="exact"):
         return seated(model_of(self.lists, 4, self.prior, self.strength, self.rates, sampler), seed)
@@ -83,13 +99,14 @@ CASES = {
     "five": Case(FIVE, 0.7),
     "pitman-yor": Case(LISTS, 0.2, 0.6),
     "other decays": Case(FIVE, 1.5, 0.0, 2.5, (0.4, 1.0, 2.0)),
+    "mfm": Case(FIVE, strength=1.5, rates=0.6, finite=(2.0, 0.5)),
 }
 
 
 @cache
 def posterior(name):
     case = CASES[name]
-    return Enumeration(case.lists, 4, pitman_yor(case.alpha, case.discount), case.strength, case.rates)
+    return Enumeration(case.lists, 4, case.rule, case.strength, case.rates)
 
 
 @pytest.fixture(autouse=True)
@@ -163,7 +180,7 @@ def visit(state, agent, seed=0):
     n_before = state.n_clusters
     weights = seat_in_turn(
         np.array([3, seed], dtype=np.uint64),
-        state.concentration,
+        state.openings,
         model.discount,
         rows,
         model.tables,
@@ -218,12 +235,12 @@ def visit_matrix(enumeration, model, agent):
 
 
 @pytest.mark.parametrize(
-    ("alpha", "discount", "strength", "rates"), [(1.0, 0.0, 1.0, 1.0), (0.4, 0.3, 2.0, (0.5, 2.0))]
+    "case",
+    [Case(THREE), Case(THREE, 0.4, 0.3, 2.0, (0.5, 2.0)), Case(THREE, 1.0, 0.0, 2.0, (0.5, 2.0), (3.0, 0.4))],
 )
-def test_visits_leave_the_joint_posterior_invariant(alpha, discount, strength, rates):
-    enumeration = Enumeration(THREE, 3, pitman_yor(alpha, discount), strength, rates)
-    prior = PitmanYor(alpha, discount) if discount else DirichletProcess(alpha)
-    model = model_of(THREE, 3, prior, strength, rates)
+def test_visits_leave_the_joint_posterior_invariant(case):
+    enumeration = Enumeration(THREE, 3, case.rule, case.strength, case.rates)
+    model = model_of(THREE, 3, case.prior, case.strength, case.rates)
     pi = np.array([p for _, _, p in enumeration.joint()])
     for agent in range(3):
         matrix = visit_matrix(enumeration, model, agent)
@@ -231,8 +248,8 @@ def test_visits_leave_the_joint_posterior_invariant(alpha, discount, strength, r
         np.testing.assert_allclose(pi @ matrix, pi, atol=1e-8)
         flow = pi[:, None] * matrix
         np.testing.assert_allclose(flow, flow.T, atol=1e-8)
-    broken = visit_matrix(enumeration, model_of(THREE, 3, prior, strength, rates, sampler="beta-gibbs"), 0)
-    assert total_variation(pi @ broken, pi) > 1e-3
+    published = model_of(THREE, 3, case.prior, case.strength, case.rates, sampler="beta-gibbs")
+    assert total_variation(pi @ visit_matrix(enumeration, published, 0), pi) > 1e-3
 
 
 @pytest.mark.parametrize("agent", range(3))
@@ -313,7 +330,7 @@ MOVES = {
 
 
 def settings(case, **options):
-    return DPMallowsParameters(concentration=case.alpha, discount=case.discount, **options)
+    return DPMallowsParameters(prior=case.prior, **options)
 
 
 def fitted(case, assignments):
@@ -336,7 +353,12 @@ def test_chains_have_the_posterior(move):
 @pytest.mark.parametrize(
     ("name", "move", "n_steps"),
     first_in_every_run(
-        [("pitman-yor", "smart", 6000), ("five", "smart", 20_000), ("pitman-yor", "blind", 6000)]
+        [
+            ("mfm", "smart", 6000),
+            ("pitman-yor", "smart", 6000),
+            ("five", "smart", 20_000),
+            ("mfm", "blind", 6000),
+        ]
     ),
 )
 def test_split_merge_alone(name, move, n_steps):
@@ -344,7 +366,8 @@ def test_split_merge_alone(name, move, n_steps):
 
 
 @pytest.mark.parametrize(
-    ("name", "assignments"), turns_in_every_run(["pitman-yor", "other decays"], ["collapsed", "parallel"])
+    ("name", "assignments"),
+    turns_in_every_run(["pitman-yor", "mfm", "other decays"], ["collapsed", "parallel"]),
 )
 def test_fits_have_the_posterior(name, assignments):
     assert chain_agrees(name, fitted(CASES[name], assignments), 3000)

@@ -184,7 +184,7 @@ def test_clusters_are_drawn_given_labels():
     result = fitted(rankings, chosen)
     clusters = result.clusters
     assert clusters.n_draws == chosen.n_draws * chosen.n_chains
-    assert clusters.discount == 0.3
+    assert clusters.prior.discount == 0.3
     for d in range(clusters.n_draws):
         rows = clusters.of_draw(d)
         np.testing.assert_array_equal(np.bincount(clusters.labels[d]), clusters.sizes[rows])

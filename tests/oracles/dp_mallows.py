@@ -20,9 +20,11 @@ from scipy import integrate, special, stats
 from tests.oracles.mixtures import total_variation, total_variation_bound
 from tests.oracles.partitions import (
     dirichlet_process_rule,
+    finite_mixtures_rule,
     pitman_yor_rule,
     restricted_growth_strings,
     sequential_probability,
+    shifted_poisson,
     sizes_of,
 )
 from tests.reference.permutations import stage_code
@@ -78,6 +80,12 @@ def dirichlet_process(concentration: float) -> PartitionRule:
 
 def pitman_yor(concentration: float, discount: float) -> PartitionRule:
     rule = pitman_yor_rule(concentration, discount)
+    return lambda labels: sequential_probability(labels, rule)
+
+
+def mixture_of_finite_mixtures(rate: float, pseudo_count: float) -> PartitionRule:
+    """Number of components less one from a Poisson distribution, and summed over."""
+    rule = finite_mixtures_rule(shifted_poisson(rate, 60), pseudo_count)
     return lambda labels: sequential_probability(labels, rule)
 
 

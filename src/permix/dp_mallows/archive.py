@@ -16,7 +16,8 @@ from permix.estimators import fields
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import under
 from permix.estimators.fields import field, require
-from permix.partitions import Gamma
+from permix.moves.state import first_concentration, learned_concentration
+from permix.partitions import PartitionPrior
 
 # Every agent has a label in memory.
 MOST_AGENTS = 2**48
@@ -41,8 +42,9 @@ def _build(saved: Saved) -> DPMallowsFit:
     require(sizes["items"] == len(facts["items"]) > 1, "items")
     rankings = _rankings(facts["items"], under("data/", arrays))
     require(sizes["observations"] == rankings.n_agents, "labels")
-    draws, estimate = parts.partitions_of(saved, isinstance(settings.concentration, Gamma))
-    clusters = _clusters(under("clusters/", arrays), settings.discount)
+    prior = settings.partition_prior()
+    draws, estimate = parts.partitions_of(saved, learned_concentration(prior) is not None)
+    clusters = _clusters(under("clusters/", arrays), prior)
     require(sizes["stages"] == min(int(rankings.lengths.max()), rankings.n_items - 1), "decays")
     settings.rates(sizes["stages"])
     return DPMallowsFit(settings, facts["items"], rankings, draws, estimate, clusters)
@@ -72,7 +74,7 @@ def _agents(data: dict[str, Array]) -> Array | None:
     return np.array(ids, dtype=object)
 
 
-def _clusters(found: dict[str, Array], discount: float) -> ClusterDraws:
+def _clusters(found: dict[str, Array], prior: PartitionPrior) -> ClusterDraws:
     """Rebuild centers and decays of the draws."""
     starts, sizes, labels = found["starts"], found["sizes"], found["labels"]
     n_draws, n = labels.shape
@@ -82,8 +84,11 @@ def _clusters(found: dict[str, Array], discount: float) -> ClusterDraws:
     for d in range(n_draws):
         counted = np.bincount(labels[d], minlength=int(numbers[d]))
         require(np.array_equal(counted, sizes[starts[d] : starts[d + 1]]), "group sizes")
-    require(bool(np.all(found["concentration"] + discount * numbers > 0.0)), "concentration")
-    return ClusterDraws(**found, discount=discount)
+    if learned_concentration(prior) is not None:
+        require(bool(np.all(found["concentration"] > 0.0)), "concentration")
+    else:
+        require(bool(np.all(found["concentration"] == first_concentration(prior))), "concentration")
+    return ClusterDraws(**found, prior=prior)
 
 
 SCHEMA = Schema(

@@ -11,14 +11,14 @@ import dataclasses
 import numpy as np
 
 from permix.data.labels import Array
+from permix.partitions.priors import DirichletProcess, PartitionPrior
 
 
 @dataclasses.dataclass(frozen=True)
 class ClusterDraws:
     """Clusters of D posterior draws, one after another.
 
-    A new agent joins cluster k of a draw with weight ``sizes[k] - discount`` and a cluster of its own with
-    weight ``concentration + discount * K``.
+    A new agent joins a cluster of a draw, or one of its own, with the weights that the prior gives them.
     """
 
     starts: Array  # int64 (D + 1,): clusters of draw d are rows starts[d] to starts[d + 1], end excluded
@@ -28,8 +28,8 @@ class ClusterDraws:
     # stages that no list of a cluster reached are draws from the prior.
     theta: Array
     labels: Array  # int32 (D, n_agents): within the draw; agents in the order of Rankings.expand()
-    concentration: Array  # (D,): α of each draw
-    discount: float = 0.0  # d of the Pitman–Yor process, 0 for a Dirichlet process
+    concentration: Array  # (D,): α of each draw, 0 for priors that have none
+    prior: PartitionPrior  # of partitions
 
     @property
     def n_draws(self) -> int:
@@ -41,11 +41,10 @@ class ClusterDraws:
 
     def log_weights(self, d: int) -> Array:
         """Log prior weights of the clusters of draw ``d`` and, last, of a new one; they sum to one."""
-        sizes = self.sizes[self.of_draw(d)]
-        new = self.concentration[d] + self.discount * len(sizes)
-        weights = np.append(sizes - self.discount, new)
-        logs: Array = np.log(weights) - np.log(weights.sum())
-        return logs
+        prior = self.prior
+        if isinstance(prior, DirichletProcess):
+            prior = DirichletProcess(float(self.concentration[d]))
+        return prior.sequential_log_weights(self.sizes[self.of_draw(d)])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,6 +23,7 @@ from permix.dp_mallows.state import ListModel, ListState, list_model
 from permix.errors import Argument, DataError, PermixWarning
 from permix.moves import Concentration, Cycle, Move
 from permix.moves.balance import Opening
+from permix.moves.state import first_concentration
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, evenly_spaced
@@ -129,7 +130,7 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
             "assignments": chosen_assignments(settings, model.n_agents),
             "split_merge": settings.split_merge,
             "n_initial_clusters": settings.n_initial_clusters,
-            "prior": settings.prior().describe(),
+            "prior": settings.partition_prior().describe(),
             "prior_strength": float(settings.prior_strength),
             "prior_rate": settings.rates(model.n_stages).tolist(),
             "data": digest({"starts": lists.starts, "items": lists.items, "of": lists.list_of}),
@@ -185,8 +186,11 @@ def exact_model(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
     if initial is not None and initial > rankings.n_agents:
         asked = Argument("n_initial_clusters", initial)
         raise DataError(asked, f" are more than the {rankings.n_agents} agents")
+    most = settings.partition_prior().most_clusters(rankings.n_agents)
+    if initial is not None and initial > most:
+        raise DataError(Argument("n_initial_clusters", initial), f" are more than the {most} of the prior")
     orders, lengths, counts = (np.asarray(a) for a in (rankings.orders, rankings.lengths, rankings.counts))
-    known = (settings.rates, settings.prior_strength, settings.prior())
+    known = (settings.rates, settings.prior_strength, settings.partition_prior())
     return list_model(orders, lengths, counts, rankings.n_items, *known)
 
 
@@ -257,7 +261,7 @@ def draw_clusters(model: ListModel, settings: DPMallowsParameters, draws: Draws)
     if "concentration" in draws.arrays:
         concentration = evenly_spaced(draws.arrays["concentration"], MAX_CLUSTER_DRAWS).astype(float)
     else:
-        concentration = np.full(len(labels), float(settings.concentration))  # type: ignore[arg-type]
+        concentration = np.full(len(labels), first_concentration(model.prior))
     rng = np.random.default_rng(0)
     starts, sizes, centers, theta = [0], [], [], []
     before: ListState | None = None
@@ -286,5 +290,5 @@ def draw_clusters(model: ListModel, settings: DPMallowsParameters, draws: Draws)
         theta=np.concatenate(theta),
         labels=np.ascontiguousarray(labels, dtype=np.int32),
         concentration=concentration,
-        discount=model.discount,
+        prior=model.prior,
     )

@@ -23,7 +23,7 @@ SETTLED = 50
 def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
     """Visit these agents one by one, seated or not; returns how many were moved."""
     model = state.model
-    prior, scores = (state.concentration, model.discount), (model.rows(), model.tables, model.bins)
+    prior, scores = (state.openings, model.discount), (model.rows(), model.tables, model.bins)
     key = draw_key(rng)
     book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
@@ -174,7 +174,7 @@ def _propose(rng: np.random.Generator, state: ListState, kind: int, climb: bool)
     """Make one proposal; returns whether it was taken."""
     model, before = state.model, state.n_clusters
     state.make_room(before + 1)
-    known = (state.concentration, model.discount, model.tables, state.form, model.lists)
+    known = (state.openings, model.discount, model.tables, state.form, model.lists)
     after = proposals.split_or_merge(draw_key(rng), *known, state.clusters, state.labels, before, kind, climb)
     if after == before:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from permix.errors import Argument, DataError
-from permix.estimators.checks import Check, Choice, Concentration, Real, Switch, Whole
+from permix.estimators.checks import Check, Choice, Concentration, Real, Switch, Whole, either
 from permix.estimators.parameters import LOSS, ChainParameters, declare
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Priors weaker or stronger than this say nothing that these do not, and strain the integrals.
 LEAST, MOST = 1e-4, 1e6
+# Priors over partitions that need nothing more than a name.
+NAMED = ("mfm", "dp", "pitman-yor")
 
 
 class RateCheck(Check):
@@ -45,6 +47,29 @@ class RateCheck(Check):
         return rates[0] if len(rates) == 1 else rates
 
 
+class PriorCheck(Check):
+    """A partition prior, or its name."""
+
+    noun = "partition prior or name"
+    special = (None,)
+
+    def convert(self, value: Any) -> Any:
+        from permix.partitions import PartitionPrior
+
+        return value if value in NAMED or isinstance(value, PartitionPrior) else NotImplemented
+
+    def must_be(self) -> str:
+        return f"{either(*NAMED)}, or one of permix's priors such as MixtureOfFiniteMixtures(2.0)"
+
+    def to_json(self, value: Any) -> Any:
+        return value if value is None or isinstance(value, str) else value.describe()
+
+    def from_json(self, value: Any) -> Any:
+        from permix.partitions import prior_from_description
+
+        return prior_from_description(value) if isinstance(value, dict) else value
+
+
 class DPMallowsParameters(ChainParameters):
     """Parameters of :class:`permix.DPMallowsMixture`."""
 
@@ -56,10 +81,10 @@ class DPMallowsParameters(ChainParameters):
         "integral over finitely many places by its limit; they are here for comparison.",
         positional=True,
     )
-    concentration: float | Gamma = declare(
-        1.0,
-        Concentration(),
-        "Concentration of the Dirichlet process: the larger, the more groups; a Gamma prior, such as "
+    concentration: float | Gamma | None = declare(
+        None,
+        Concentration(special=(None,)),
+        "Concentration of a Dirichlet process: the larger, the more groups; a Gamma prior, such as "
         "gamma(1,1), learns it. In Python that is ``permix.Gamma(1.0, 1.0)``.",
         positional=True,
     )
@@ -72,8 +97,18 @@ class DPMallowsParameters(ChainParameters):
         "Mean number of items skipped in each of these lists; one number, or one for each place.",
         positional=True,
     )
-    discount: float = declare(
-        0.0, Real(least=0.0, below=1.0), "Discount of a Pitman–Yor process; 0 is the Dirichlet process."
+    discount: float | None = declare(
+        None,
+        Real(least=0.0, below=1.0, special=(None,)),
+        "Discount of a Pitman–Yor process; 0 is the Dirichlet process.",
+    )
+    prior: Any = declare(
+        None,
+        PriorCheck(),
+        "How groups divide the agents before their lists are seen: mfm, a finite number of groups, which is "
+        "not known; dp, a Dirichlet process, whose concentration is learned unless it is given; pitman-yor. "
+        "In Python also an object such as :class:`~permix.MixtureOfFiniteMixtures`. By default a Dirichlet "
+        "process with concentration 1.",
     )
     assignments: Literal["auto", "collapsed", "parallel"] = declare(
         "auto",
@@ -108,24 +143,40 @@ class DPMallowsParameters(ChainParameters):
             )
         from permix.partitions import Gamma
 
-        alpha = self.concentration
+        for name in ("concentration", "discount"):
+            belongs = self.prior in (None, "pitman-yor") or (self.prior == "dp" and name == "concentration")
+            if getattr(self, name) is not None and not belongs:
+                prior = self.prior if isinstance(self.prior, str) else type(self.prior).__name__
+                raise DataError(
+                    Argument(name, getattr(self, name)), " does not belong to ", Argument("prior", prior)
+                )
+        alpha, discount = self.concentration, self.discount or 0.0
         if isinstance(alpha, Gamma):
-            if self.discount > 0.0:
+            if discount > 0.0 or self.prior == "pitman-yor":
                 number = "; for a Pitman–Yor process give the concentration as a number"
                 raise DataError(
                     "a Gamma prior of the concentration goes with ", Argument("discount", 0), number
                 )
-        elif alpha <= -self.discount:
-            least = f"above {-self.discount:g}, minus the discount" if self.discount else "positive"
+        elif alpha is not None and alpha <= -discount:
+            least = f"above {-discount:g}, minus the discount" if discount else "positive"
             raise DataError(Argument("concentration", alpha), f" must be {least}")
 
-    def prior(self) -> PartitionPrior:
-        """Return the prior over partitions that concentration and discount describe."""
-        from permix.partitions import DirichletProcess, PitmanYor
+    def partition_prior(self) -> PartitionPrior:
+        """Return the prior over partitions that prior, concentration and discount describe."""
+        from permix.partitions import DirichletProcess, PartitionPrior, PitmanYor
+        from permix.registries import PRIORS
 
-        if self.discount == 0.0:
-            return DirichletProcess(self.concentration)
-        return PitmanYor(self.concentration, self.discount)  # type: ignore[arg-type]
+        if isinstance(self.prior, PartitionPrior):
+            return self.prior
+        given: dict[str, Any] = {
+            name: value
+            for name, value in (("concentration", self.concentration), ("discount", self.discount))
+            if value is not None
+        }
+        if self.prior is not None:
+            named: PartitionPrior = PRIORS[self.prior].named(**given)
+            return named
+        return PitmanYor(**given) if self.discount else DirichletProcess(self.concentration or 1.0)
 
     def rates(self, n_stages: int) -> npt.NDArray[np.float64]:
         """Return r_j of the first stages (equation 7); one number stands for all."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class ListModel:
     n_items: int
     n_stages: int  # length of the longest list, at most n_items - 1
     tables: StageTables  # the integrals over the decays
-    prior: PartitionPrior  # Dirichlet process or Pitman–Yor process
+    prior: PartitionPrior
     bins: SkipBins
     opening: Opening
     # Makes room for rows of scores; its type says what scores a list in a cluster: the finite-n integral.
@@ -46,10 +47,10 @@ class ListModel:
     def n_agents(self) -> int:
         return len(self.lists.list_of)
 
-    @property
+    @cached_property
     def discount(self) -> float:
-        """Discount of the Pitman–Yor process, 0 for a Dirichlet process."""
-        return float(getattr(self.prior, "discount", 0.0))
+        """Discount of a Pitman–Yor process, 0 for a Dirichlet process, minus the pseudo-count else."""
+        return self.prior.tables(1).discount
 
 
 def list_model(
@@ -123,6 +124,14 @@ class ListState(PartitionState):
         self.n_clusters = 0
         self.n_moved = 0
         self.clusters = self.make_clusters(roomy(1))
+        self._openings = (self.concentration, np.exp(self.prior.opening))
+
+    @property
+    def openings(self) -> np.ndarray:
+        """Prior weights of opening a cluster beside 0, 1, ... others, at the present concentration."""
+        if self._openings[0] != self.concentration:
+            self._openings = (self.concentration, np.exp(self.prior.opening))
+        return self._openings[1]
 
     # Slots.
 

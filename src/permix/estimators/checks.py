@@ -246,6 +246,9 @@ class Concentration(Check):
     noun = "float or Gamma"
     option = "a number or gamma(SHAPE,RATE)"
 
+    def __init__(self, *, special: tuple[Any, ...] = ()) -> None:
+        self.special = special
+
     def convert(self, value: Any) -> Any:
         from permix.partitions import Gamma
 
@@ -255,7 +258,7 @@ class Concentration(Check):
         return "a number or Gamma(shape, rate)"
 
     def to_json(self, value: Any) -> Any:
-        return value if isinstance(value, float) else value.describe()
+        return value if value is None or isinstance(value, float) else value.describe()
 
     def from_json(self, value: Any) -> Any:
         from permix.partitions import prior_from_description

@@ -22,9 +22,10 @@ from permix.dp_mallows.lists.split_merge_jit import (
 )
 from permix.dp_mallows.lists.top_lists_jit import Members, sum_skips
 from permix.kernels.streams import new_stream, open_stream
+from permix.partitions import DirichletProcess, MixtureOfFiniteMixtures, PitmanYor
 from tests.dp_mallows.list_cases import FIVE, model_of, placed
 from tests.dp_mallows.lists.test_top_lists import naive_skips
-from tests.oracles.dp_mallows import pitman_yor
+from tests.oracles.dp_mallows import mixture_of_finite_mixtures, pitman_yor
 from tests.oracles.mixtures import total_variation, total_variation_bound
 
 N_ITEMS = 4
@@ -215,10 +216,17 @@ def test_partners():
         assert value == pytest.approx(math.log(weights[3] / weights.sum()), abs=1e-12)
 
 
-@pytest.mark.parametrize(("alpha", "discount"), [(1.0, 0.0), (0.3, 0.0), (0.5, 0.4)])
-def test_prior_of_a_split(alpha, discount):
-    prior = pitman_yor(alpha, discount)
+@pytest.mark.parametrize(
+    ("prior", "oracle"),
+    [
+        (DirichletProcess(0.3), pitman_yor(0.3, 0.0)),
+        (PitmanYor(0.5, 0.4), pitman_yor(0.5, 0.4)),
+        (MixtureOfFiniteMixtures(2.0, 0.5), mixture_of_finite_mixtures(2.0, 0.5)),
+    ],
+)
+def test_prior_of_a_split(prior, oracle):
     whole, split = (0, 0, 0, 0, 0, 1, 1, 2), (0, 0, 0, 1, 1, 2, 2, 3)
-    assert log_split_prior(alpha, discount, 3, 3.0, 2.0) == pytest.approx(
-        math.log(prior(split) / prior(whole)), abs=1e-12
+    tables = prior.tables(8)
+    assert log_split_prior(np.exp(tables.opening), tables.discount, 3, 3.0, 2.0) == pytest.approx(
+        math.log(oracle(split) / oracle(whole)), abs=1e-12
     )

@@ -2,9 +2,9 @@
 """Seating lists in clusters one by one, the decays of the clusters integrated out.
 
 Given everything else, a list joins cluster k with weight (size - discount) × Π_j B̃eta(a + s_j, c +
-2)/B̃eta(a, c + 1) (Meilă & Chen 2010, equation 17 with lemma 1), and opens one with weight (concentration +
-discount × clusters) (n - t)!/n!; the center of a new cluster is then drawn given the list, exactly (lemma 7
-with B̃eta). All probabilities are relative to choosing items at random, see
+2)/B̃eta(a, c + 1) (Meilă & Chen 2010, equation 17 with lemma 1), and opens one with weight openings[clusters]
+(n - t)!/n!; the center of a new cluster is then drawn given the list, exactly (lemma 7 with B̃eta). All
+probabilities are relative to choosing items at random, see
 :mod:`permix.dp_mallows.lists.predictive_rows_jit`.
 """
 
@@ -195,14 +195,6 @@ def change(rows, tables, bins, lists, d, clusters, k, skips, sign, discount):
 
 
 @kernel
-def _opening(concentration, discount, n_others):
-    """Return the prior weight of a new cluster beside others; with none it is the only choice."""
-    if n_others == 0:  # here the concentration of a Pitman–Yor process may be negative
-        return 1.0
-    return concentration + discount * n_others
-
-
-@kernel
 def draw_index(u, weights, n):
     """Return the first index whose share of ``weights[:n]``, cumulated, exceeds ``u`` in [0, 1)."""
     total = 0.0
@@ -220,14 +212,12 @@ def draw_index(u, weights, n):
 
 
 @kernel
-def seat_in_turn(
-    key, concentration, discount, rows, tables, bins, lists, clusters, opening, labels, visits, book
-):
+def seat_in_turn(key, openings, discount, rows, tables, bins, lists, clusters, opening, labels, visits, book):
     """Visit the agents ``visits[book[POSITION]:]``; returns the weights that the last one chose from.
 
-    ``labels`` are slots, or -1 for agents that are in no cluster yet. Stops before an agent when all slots
-    are taken, at that position: the caller makes room and calls again. A settled cluster must hold agents who
-    are not visited.
+    ``openings[K]`` is the prior weight of a new cluster beside K others. ``labels`` are slots, or -1 for
+    agents that are in no cluster yet. Stops before an agent when all slots are taken, at that position: the
+    caller makes room and calls again. A settled cluster must hold agents who are not visited.
     """
     capacity, n_items = clusters.sizes.size, clusters.places.shape[0]
     n_stages = clusters.totals.shape[1]
@@ -249,12 +239,12 @@ def seat_in_turn(
         write_skips(lists.items, lists.starts[d], lists.starts[d + 1], clusters.words, high, skips)
         for k in range(high):
             weights[k] = clusters.weights[k]
-        weights[high] = _opening(concentration, discount, book[OCCUPIED])
+        weights[high] = openings[book[OCCUPIED]]
         lonely = own >= 0 and clusters.sizes[own] == 1
         if lonely:
             # Staying is opening a cluster; its center is one that opening it would draw.
             weights[own] = 0.0
-            weights[high] = _opening(concentration, discount, book[OCCUPIED] - 1)
+            weights[high] = openings[book[OCCUPIED] - 1]
         elif own >= 0:
             weights[own] -= 1.0
         for chunk in range(0, t, CHUNK):

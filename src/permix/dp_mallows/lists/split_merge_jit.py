@@ -223,10 +223,10 @@ def log_partner(lists, d, clusters, n_clusters, apart, partner, stream):
 
 
 @kernel
-def log_split_prior(concentration, discount, n_clusters, first, second):
+def log_split_prior(openings, discount, n_clusters, first, second):
     """Return the log prior of ``n_clusters`` with one of them split, less that without the split."""
     return (
-        np.log(concentration + discount * n_clusters)
+        np.log(openings[n_clusters])
         + math.lgamma(first - discount)
         + math.lgamma(second - discount)
         - math.lgamma(first + second - discount)
@@ -235,9 +235,7 @@ def log_split_prior(concentration, discount, n_clusters, first, second):
 
 
 @kernel
-def split_or_merge(
-    key, concentration, discount, tables, source, lists, clusters, labels, n_clusters, kind, climb
-):
+def split_or_merge(key, openings, discount, tables, source, lists, clusters, labels, n_clusters, kind, climb):
     """Propose one move of this kind and take it or not; returns the number of clusters.
 
     With ``climb`` it is taken when it raises the log joint, which does not leave the posterior invariant. The
@@ -309,7 +307,7 @@ def split_or_merge(
         )
     log_likelihoods(tables, totals, counts, values)
     log_ratio = log_split_prior(
-        concentration, discount, n_clusters - (not splitting), float(sizes[1]), float(sizes[2])
+        openings, discount, n_clusters - (not splitting), float(sizes[1]), float(sizes[2])
     ) - math.lgamma(n_items + 1.0)
     for part in range(3):
         log_center = 0.0 if climb else log_centers[part]

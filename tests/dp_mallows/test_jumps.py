@@ -1,0 +1,74 @@
+"""Births and deaths of groups with nobody's group given, against enumeration."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+
+from permix.dp_mallows import jumps
+from permix.dp_mallows.jumps import Jumps
+from permix.dp_mallows.moves import Centers
+from permix.moves import Cycle
+from permix.partitions import MixtureOfFiniteMixtures
+from tests.dp_mallows.list_cases import FIVE, agrees, check_statistics, model_of, seated, visits_of
+from tests.oracles.dp_mallows import Enumeration, mixture_of_finite_mixtures
+
+PRIOR = MixtureOfFiniteMixtures(2.0, 0.7)
+DECAYS = (1.5, (0.5, 1.0, 1.5))
+
+
+@cache
+def posterior(n_lists=5):
+    rule = mixture_of_finite_mixtures(PRIOR.rate, PRIOR.pseudo_count)
+    return Enumeration(FIVE[:n_lists], 4, rule, *DECAYS)
+
+
+def state(n_lists=5):
+    return seated(model_of(FIVE[:n_lists], 4, PRIOR, *DECAYS))
+
+
+def chain_agrees(move, n_steps, seed=1, n_lists=5):
+    known = posterior(n_lists)
+    visits = visits_of(state(n_lists), Cycle([Centers(), move]), known.partitions, n_steps, seed)
+    return agrees(visits, known.partitions, known.chances)
+
+
+def test_jumps_have_the_posterior():
+    assert chain_agrees(Jumps(3), 8000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_tries", [1, 2, 8])
+def test_long_chains_of_jumps(n_tries):
+    assert chain_agrees(Jumps(n_tries), 60_000, seed=2)
+
+
+class OtherRate(Jumps):
+    """Broken twin: births and deaths are weighed by another prior of the number of groups."""
+
+    def step(self, rng, state):
+        state.prior_spec = dataclasses.replace(PRIOR, rate=1.5 * PRIOR.rate)
+        info = super().step(rng, state)
+        state.prior_spec = PRIOR
+        return info
+
+
+def test_another_prior_has_another_distribution():
+    assert not chain_agrees(OtherRate(3), 8000)
+
+
+def test_groups_without_agents_count(monkeypatch):
+    monkeypatch.setattr(jumps, "chances_of_empty", lambda *known: np.ones(1))
+    assert not chain_agrees(Jumps(3), 8000)
+
+
+def test_births_and_deaths_are_both_accepted():
+    rng, here = np.random.default_rng(4), state()
+    accepted = 0
+    for _ in range(200):
+        accepted += Jumps(4).step(rng, here).accepted
+        check_statistics(here)
+    assert accepted > 20
