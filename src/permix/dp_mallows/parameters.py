@@ -56,7 +56,8 @@ class PriorCheck(Check):
     def convert(self, value: Any) -> Any:
         from permix.partitions import PartitionPrior
 
-        return value if value in NAMED or isinstance(value, PartitionPrior) else NotImplemented
+        named = isinstance(value, str) and value in NAMED
+        return value if named or isinstance(value, PartitionPrior) else NotImplemented
 
     def must_be(self) -> str:
         return f"{either(*NAMED)}, or one of permix's priors such as MixtureOfFiniteMixtures(2.0)"
