@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from permix.estimators.archive import load as load
     from permix.families import Categorical as Categorical
     from permix.families import Gaussian as Gaussian
+    from permix.families import GaussianDiagonal as GaussianDiagonal
     from permix.families import GaussianNIW as GaussianNIW
     from permix.families import Mixed as Mixed
     from permix.families import Multinomial as Multinomial
@@ -90,7 +91,7 @@ _HOME = {
         "permix.dp_mallows.estimator": "DPMallowsMixture",
         "permix.dp_mixture.estimator": "DPMixture",
         "permix.estimators.archive": "load",
-        "permix.families": "Categorical Gaussian GaussianNIW Mixed Multinomial",
+        "permix.families": "Categorical Gaussian GaussianDiagonal GaussianNIW Mixed Multinomial",
         "permix.mallows.estimator": "MallowsMixture",
         "permix.partitions": "DirichletProcess FiniteDirichlet Gamma MixtureOfFiniteMixtures PitmanYor "
         "adjusted_rand binder_loss canonical_labels credible_ball how_sure point_estimate "

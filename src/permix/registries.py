@@ -75,6 +75,7 @@ FAMILIES = Registry(
     "family",
     {
         "gaussian-niw": Named("permix.families.niw:GaussianNIW"),
+        "gaussian-diagonal": Named("permix.families.diagonal:GaussianDiagonal"),
         "gaussian": Named(
             "permix.families.gaussian:Gaussian",
             {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.families import Categorical, Family, Gaussian, GaussianNIW, Mixed, Multinomial
+from permix.families import Categorical, Family, Gaussian, GaussianDiagonal, GaussianNIW, Mixed, Multinomial
 
 _rng = np.random.default_rng(20261115)
 _points = _rng.normal(0.0, 2.0, (12, 3)) + np.array([0.0, 1.0, -1.0])
@@ -25,8 +25,14 @@ _mixed[6, [0, 1, 3]] = np.nan
 
 CASES: dict[str, tuple[Family, np.ndarray]] = {
     "gaussian-isotropic": (Gaussian(noise_scale=1.3, prior_mean=0.4, prior_scale=2.0), _points),
-    "gaussian-diagonal": (
+    "gaussian-unequal": (
         Gaussian(noise_scale=[0.7, 1.0, 1.6], prior_mean=[0.0, 1.0, -1.0], prior_scale=[2.0, 3.0, 1.0]),
+        _points,
+    ),
+    "gaussian-diagonal": (
+        GaussianDiagonal(
+            prior_mean=[0.0, 0.5, 0.0], prior_strength=0.5, degrees_of_freedom=3.0, scale=[2.0, 1.5, 1.0]
+        ),
         _points,
     ),
     "gaussian-niw": (
@@ -75,5 +81,5 @@ def naive_vectors(name: str, X: np.ndarray) -> np.ndarray:
 
 
 # Names for tests that compile much for every family: some wait for `make test-slow`.
-SLOW_CASES = {"gaussian-isotropic", "gaussian-niw", "mixed"}
+SLOW_CASES = {"gaussian-isotropic", "gaussian-diagonal", "gaussian-niw", "mixed"}
 MOST_CASES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW_CASES else name for name in CASES]

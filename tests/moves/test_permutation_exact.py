@@ -154,8 +154,8 @@ def escape(model, order, labels, slope, width, tolerance):
 
 def test_steps_reject_a_slope_that_keeps_adapting():
     """The version for burn-in, used as a sampler, is the chain that the oracle knows to be wrong."""
-    model = augmented("gaussian-diagonal", "finite")
-    state = state_of("gaussian-diagonal", PRIORS["finite"], 4)
+    model = augmented("gaussian-unequal", "finite")
+    state = state_of("gaussian-unequal", PRIORS["finite"], 4)
     move = Permutation("approximate")
     learning = move.during_burn_in()
     assert isinstance(learning, LearningPermutation)
@@ -264,7 +264,7 @@ class Unweighted(Permutation):
         pytest.param(Projection(), id="projection"),
     ],
 )
-@pytest.mark.parametrize("name", first_in_every_run(["multinomial", "gaussian-diagonal"]))
+@pytest.mark.parametrize("name", first_in_every_run(["multinomial", "gaussian-unequal"]))
 def test_chains_reject_moves_with_a_mistake(name, twin):
     model = augmented(name, "finite", "uniform", 5)
     distance, bound = distance_and_bound(twin, state_of(name, PRIORS["finite"], 5), model)

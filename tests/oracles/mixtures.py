@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln
 
-from permix.families import Categorical, Family, Gaussian, GaussianNIW, Mixed, Multinomial
+from permix.families import Categorical, Family, Gaussian, GaussianDiagonal, GaussianNIW, Mixed, Multinomial
 from tests.oracles.partitions import restricted_growth_strings
 
 # ln p(x | members) of a new row given the rows already in the cluster.
@@ -50,6 +50,25 @@ def niw_predictive(family: GaussianNIW) -> Predictive:
         return float(
             stats.multivariate_t.logpdf(x, location, scale * (kappa_n + 1) / (kappa_n * freedom), df=freedom)
         )
+
+    return predictive
+
+
+def diagonal_predictive(family: GaussianDiagonal) -> Predictive:
+    m, kappa, nu, psi = (
+        np.asarray(family.prior_mean),
+        family.prior_strength,
+        family.degrees_of_freedom,
+        np.asarray(family.scale),
+    )
+
+    def predictive(x: np.ndarray, members: np.ndarray) -> float:
+        n = len(members)
+        center = members.mean(axis=0) if n else np.zeros(len(x))
+        scale = psi + ((members - center) ** 2).sum(axis=0) + kappa * n / (kappa + n) * (center - m) ** 2
+        location = (kappa * m + members.sum(axis=0)) / (kappa + n)
+        spread = np.sqrt(scale * (kappa + n + 1) / ((kappa + n) * (nu + n)))
+        return float(stats.t.logpdf(x, nu + n, location, spread).sum())
 
     return predictive
 
@@ -117,6 +136,7 @@ def mixed_predictive(family: Mixed) -> Predictive:
 
 PREDICTIVES = {
     Gaussian: gaussian_predictive,
+    GaussianDiagonal: diagonal_predictive,
     GaussianNIW: niw_predictive,
     Multinomial: multinomial_predictive,
     Categorical: categorical_predictive,

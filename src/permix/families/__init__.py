@@ -10,6 +10,7 @@ from typing import Any
 
 from permix.families.base import Family
 from permix.families.categorical import Categorical
+from permix.families.diagonal import GaussianDiagonal
 from permix.families.gaussian import Gaussian
 from permix.families.mixed import Mixed
 from permix.families.multinomial import Multinomial
@@ -20,6 +21,7 @@ __all__ = [
     "Categorical",
     "Family",
     "Gaussian",
+    "GaussianDiagonal",
     "GaussianNIW",
     "Mixed",
     "Multinomial",

@@ -141,8 +141,8 @@ class GaussianNIW(Family):
         return {"mean": stats.means[:n_clusters].copy(), "covariance": covariance}
 
 
-def _share_of_variance(array: np.ndarray, freedom: float, share: float) -> np.ndarray:
-    """Scale matrix with which a group is expected to have this share of each column's variance."""
+def column_variances(array: np.ndarray) -> np.ndarray:
+    """Variance of each column; 1 where it is constant."""
     # A constant column has no scale of its own: any positive value does. Its variance need not be
     # exactly zero, since its mean may be rounded.
     variance = np.where(np.ptp(array, axis=0) > 0, array.var(axis=0), 1.0)
@@ -150,4 +150,9 @@ def _share_of_variance(array: np.ndarray, freedom: float, share: float) -> np.nd
     if vanished.size:
         said = "{place}: its values differ too little to be squared; measure it in other units."
         raise CellError(None, int(vanished[0]), said)
-    return np.diag(share * variance * max(freedom - array.shape[1] - 1, 1.0))
+    return np.asarray(variance)
+
+
+def _share_of_variance(array: np.ndarray, freedom: float, share: float) -> np.ndarray:
+    """Scale matrix with which a group is expected to have this share of each column's variance."""
+    return np.diag(share * column_variances(array) * max(freedom - array.shape[1] - 1, 1.0))

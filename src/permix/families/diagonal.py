@@ -1,0 +1,131 @@
+"""Gaussian groups with independent columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.families.base import (
+    Family,
+    check_number,
+    check_positive,
+    finite_matrix,
+    fitting_matrix,
+    vector_of,
+)
+from permix.families.diagonal_jit import DiagonalStats
+from permix.families.niw import DEFAULT_WITHIN_SHARE, WITHIN_SHARES, column_variances
+
+# How many points the prior variance is worth where nothing chooses, and what a fit chooses from.
+DEFAULT_FREEDOM = 4.0
+FREEDOMS = (4.0, 10.0, 40.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianDiagonal(Family):
+    """Gaussian groups whose columns are independent; mean and variance of each are learned.
+
+    Parameters
+    ----------
+    prior_mean : float or sequence of float, optional
+        Expected center; default the mean of the data.
+    prior_strength : float
+        How many points the prior mean is worth (κ).
+    degrees_of_freedom : float, optional
+        How many points the prior variance is worth (ν). Left out, a fit chooses 4, 10 or 40. The more, the
+        more alike are the variances of all groups in a column.
+    scale : float or sequence of float, optional
+        Scale ψ of the variance in each column, whose expectation is ψ/(ν - 2). Left out, a fit chooses it
+        such that this is 0.1, 0.3, 0.6 or 1 times the variance of the data.
+
+    Notes
+    -----
+    With many columns a covariance matrix has more entries than the data can tell; without covariances a group
+    has two numbers for each column. Correlated columns then make long groups fall into several: see
+    :class:`GaussianNIW`. What is left out is chosen as there.
+
+    Each column has a normal-inverse-gamma prior, 1/σ² ~ Gamma(ν/2, ψ/2) and μ ~ N(m, σ²/κ); the predictive of
+    a group is a product of Student's t.
+
+    Examples
+    --------
+    >>> GaussianDiagonal(scale=2.0).resolve([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]]).scale
+    array([2., 2.])
+    """
+
+    prior_mean: float | Sequence[float] | np.ndarray | None = None
+    prior_strength: float = 0.05
+    degrees_of_freedom: float | None = None
+    scale: float | Sequence[float] | np.ndarray | None = None
+
+    name: ClassVar[str] = "gaussian-diagonal"
+    main_parameter: ClassVar[str] = "mean"
+    per_column: ClassVar[str] = "prior_mean"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.prior_strength, "prior_strength")
+        if self.degrees_of_freedom is not None:
+            check_number(self.degrees_of_freedom, "degrees_of_freedom")
+        if self.scale is not None:
+            check_positive(self.scale, "scale")
+        if self.prior_mean is not None and not np.all(np.isfinite(np.asarray(self.prior_mean, np.float64))):
+            raise DataError(f"prior_mean must be finite, got {self.prior_mean!r}")
+
+    def resolve(self, X: Any) -> Self:
+        """Take what was left open from the data."""
+        array = fitting_matrix(X, self.name)
+        d = array.shape[1]
+        freedom = DEFAULT_FREEDOM if self.degrees_of_freedom is None else float(self.degrees_of_freedom)
+        mean = array.mean(axis=0) if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean")
+        if self.scale is None:
+            scale = DEFAULT_WITHIN_SHARE * max(freedom - 2.0, 1.0) * column_variances(array)
+        else:
+            scale = vector_of(self.scale, d, "scale")
+        return replace(self, prior_mean=mean, degrees_of_freedom=freedom, scale=scale)
+
+    def candidates(self, X: Any) -> list[Self]:
+        """Every scale and degrees of freedom that a fit may choose; one where the scale is given."""
+        if self.scale is not None:
+            return [self.resolve(X)]
+        array = finite_matrix(X, self.name)
+        variances = column_variances(array)
+        freedoms = FREEDOMS if self.degrees_of_freedom is None else [self.degrees_of_freedom]
+        choices = [(f, share * max(f - 2.0, 1.0) * variances) for f in freedoms for share in WITHIN_SHARES]
+        return [replace(self, degrees_of_freedom=f, scale=scale).resolve(array) for f, scale in choices]
+
+    def encode(self, X: Any) -> np.ndarray:
+        """Check that all cells are finite; the result is a copy that later changes to ``X`` do not reach."""
+        return finite_matrix(X, self.name).copy()
+
+    def statistics(self, capacity: int) -> DiagonalStats:
+        mean = np.asarray(self.prior_mean, dtype=np.float64)
+        d = mean.shape[0]
+        assert self.degrees_of_freedom is not None
+        return DiagonalStats(
+            prior_mean=mean,
+            prior_scale=np.asarray(self.scale, dtype=np.float64),
+            prior_strength=float(self.prior_strength),
+            degrees_of_freedom=float(self.degrees_of_freedom),
+            counts=np.zeros(capacity),
+            means=np.zeros((capacity, d)),
+            scales=np.zeros((capacity, d)),
+            precisions=np.zeros((capacity, d)),
+            log_det=np.zeros(capacity),
+            log_height=np.zeros(capacity),
+        )
+
+    def direction_scales(self, data: Any) -> np.ndarray:
+        """Measure columns by the spread expected within a group."""
+        return 1.0 / np.sqrt(np.asarray(self.scale, dtype=np.float64))
+
+    def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
+        """Posterior means of each group's center and variances."""
+        freedom = stats.degrees_of_freedom + stats.counts[:n_clusters] - 2.0
+        with np.errstate(divide="ignore"):
+            variance = np.where((freedom > 0)[:, None], stats.scales[:n_clusters] / freedom[:, None], np.nan)
+        return {"mean": stats.means[:n_clusters].copy(), "variance": variance}
