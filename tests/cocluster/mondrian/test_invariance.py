@@ -16,8 +16,8 @@ from scipy.integrate import quad
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.mondrian.moves import ChangeCuts, PlaceLines, RedrawSubtree, RotateCuts
+from permix.cocluster.mondrian.moves_jit import SHIFT, STRETCH, TIMES
 from permix.cocluster.mondrian.rotate_jit import log_without_times
-from permix.cocluster.mondrian.shift_jit import draw_times, shift_cuts, stretch_cuts
 from permix.cocluster.mondrian.state import MondrianData, MondrianState
 from permix.cocluster.mondrian.tree_jit import CUT, FIRST, PARENT, SECOND, TIME, log_density
 from permix.moves.base import Info, Move
@@ -28,29 +28,22 @@ from tests.every_run import turns_in_every_run
 MOST = 5.0
 
 
-class Stretch(Move):
+class Made(Move):
+    """One of the compiled moves by itself."""
+
+    def __init__(self, move, n):
+        self.move, self.n = move, n
+
     def step(self, rng, state):
-        return Info("stretch", 15, stretch_cuts(rng, 15, state.budget, state.tree, state.places))
-
-
-class Shift(Move):
-    def step(self, rng, state):
-        prior, tree = state.data.block_prior, state.tree
-        made = shift_cuts(rng, 8, prior, state.budget, tree, state.spare, state.lines, state.places)
-        return Info("shift", 8, made)
-
-
-class Times(Move):
-    def step(self, rng, state):
-        draw_times(rng, state.budget, state.tree)
-        return Info("times", 1, 1)
+        tried, made = state.make(rng, self.move, self.n)
+        return Info("made", tried, tried if self.move == TIMES else made)
 
 
 MOVES = {
     "rotate": RotateCuts(30),
-    "stretch": Stretch(),
-    "shift": Shift(),
-    "times": Times(),
+    "stretch": Made(STRETCH, 15),
+    "shift": Made(SHIFT, 8),
+    "times": Made(TIMES, 1),
     "redraw": RedrawSubtree(3),
     "cuts": ChangeCuts(10, 1),
     "places": PlaceLines(),

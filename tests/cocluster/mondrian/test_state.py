@@ -23,7 +23,6 @@ from permix.cocluster.mondrian.moves import (
     mondrian_moves,
 )
 from permix.cocluster.mondrian.state import MondrianData, MondrianState
-from permix.cocluster.mondrian.tree_jit import nodes_below
 from permix.datasets import make_mondrian_matrix
 from permix.errors import DataError
 from permix.partitions import adjusted_rand
@@ -80,7 +79,7 @@ def some_labels(filled):
 
 def cached(state):
     """Statistics of leaves in pre-order."""
-    nodes = nodes_below(state.tree, 0)
+    nodes = state.nodes()
     leaves = nodes[state.tree.axis[nodes] < 0]
     return tuple(
         array[leaves].copy() for array in (state.tree.n_cells, state.tree.sums, state.tree.log_marginal)

@@ -22,6 +22,8 @@ from permix.kernels.jit import implements, kernel
 POISSON, GAUSSIAN = 0, 1
 # Longer tables of logarithms cost more to read than the logarithms cost to compute.
 LONGEST_TABLE = 1 << 21
+# Shorter ones are filled before a compiler would have started.
+LONG_TABLE = 10_000
 
 
 class CountPrior(NamedTuple):
@@ -61,9 +63,12 @@ def log_rising(base, n):
     return math.lgamma(base + n) - math.lgamma(base)
 
 
-@kernel
 def rising_table(base, length):
-    """Return a table of ln Γ(base + n) - ln Γ(base), n = 0 ... length - 1."""
+    """Return a table of ln Γ(base + n) - ln Γ(base), n = 0 ... length - 1; long ones are compiled."""
+    return (_rising_table if length > LONG_TABLE else _fill_rising_table)(float(base), length)
+
+
+def _fill_rising_table(base, length):
     table = np.empty(length)
     total = 0.0
     compensation = 0.0
@@ -77,6 +82,9 @@ def rising_table(base, length):
     return table
 
 
+_rising_table = kernel(_fill_rising_table)
+
+
 def count_prior(pseudo_count: float, n_levels: np.ndarray, n_cells: int) -> CountPrior:
     """Return the prior of cells in levels, with tables long enough for ``n_cells``."""
     length = min(n_cells + 2, LONGEST_TABLE)
@@ -84,7 +92,7 @@ def count_prior(pseudo_count: float, n_levels: np.ndarray, n_cells: int) -> Coun
     for levels in np.asarray(n_levels, dtype=np.int64):
         totals += rising_table(pseudo_count * levels, length)
     return CountPrior(
-        rising_table(float(pseudo_count), length),
+        rising_table(pseudo_count, length),
         totals,
         float(pseudo_count),
         np.array(n_levels, dtype=np.int64),

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from permix.cocluster.cells.base_lines_jit import BaseLines
 from permix.cocluster.cells.blocks_jit import slot_rise, total_rise
-from permix.cocluster.mondrian.lines_jit import count_classes, enter, frame_of, leave
+from permix.cocluster.mondrian.lines_jit import count_classes, enter, frame_of, leave, sweep
 from permix.cocluster.mondrian.tree_jit import CELLS, mark_leaves
-from permix.kernels.jit import kernel
+from permix.kernels.jit import implements, kernel
 
 
 @kernel
@@ -41,6 +42,11 @@ def _sum_labels(room, m, line_class, g0, g1):
     for a in range(n):
         seen[slots[a]] = -1
     return n
+
+
+@implements(sweep, of=BaseLines, argument="data")
+def _sweep(rng, axis, prior, tree, data, places, other_places):
+    return sweep_base_lines(rng, axis, prior, tree, data, places, other_places)
 
 
 @kernel

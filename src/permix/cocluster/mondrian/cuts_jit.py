@@ -64,6 +64,7 @@ def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
     each proposal.
     """
     n_accepted = 0
+    log_sides, marginals = np.empty(2), np.empty(2)
     for _ in range(n_proposals):
         adding = rng.random() < 0.5
         leaves, cherries = nodes_of(tree, LEAVES), nodes_of(tree, CHERRIES)
@@ -91,18 +92,21 @@ def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
         low, high = tree.numbers[node, LOW + axis], tree.numbers[node, HIGH + axis]
         if not (low < cut < high and below < cut < above):
             continue  # rounding: a part would be empty
-        log_sides = (math.log((cut - below) / (above - below)), math.log((above - cut) / (above - below)))
+        log_sides[LEFT] = math.log((cut - below) / (above - below))
+        log_sides[RIGHT] = math.log((above - cut) / (above - below))
         log_ratio = math.log(n_leaves * (extent(tree, node, 0) + extent(tree, node, 1)) / n_cherries)
         log_ratio += log_time_integral(extent(tree, node, 1 - axis), time_before(tree, node), budget)
         left, right = tree.links[node, FIRST], tree.links[node, SECOND]
         if not adding:
-            n_cells = tree.links[left, CELLS] + tree.links[right, CELLS]
-            sums = tree.sums[left] + tree.sums[right]
-            log_joined = log_block(prior, n_cells, sums)
+            # A node that is cut has no cells of its own: its statistics are room for what a removal leaves.
+            tree.links[node, CELLS] = tree.links[left, CELLS] + tree.links[right, CELLS]
+            for slot in range(tree.sums.shape[1]):
+                tree.sums[node, slot] = tree.sums[left, slot] + tree.sums[right, slot]
+            log_joined = log_block(prior, tree.links[node, CELLS], tree.sums[node])
             log_ratio += tree.numbers[left, MARGINAL] + tree.numbers[right, MARGINAL] - log_joined
             for line in range(lines.shape[0]):
                 if below <= lines[line] < above:
-                    log_ratio += log_sides[LEFT] if lines[line] < cut else log_sides[RIGHT]
+                    log_ratio += log_sides[LEFT if lines[line] < cut else RIGHT]
             # q is at most 1: what is refused without it need not be divided.
             if not threshold < -log_ratio:
                 continue
@@ -116,32 +120,27 @@ def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
             rng, n_scans, prior, data[axis], lines, inside, room, bounds, log_sides, not adding
         )
         if adding:
-            marginals = (
-                log_block(prior, side_cells[LEFT], side_sums[LEFT]),
-                log_block(prior, side_cells[RIGHT], side_sums[RIGHT]),
-            )
-            log_ratio += marginals[LEFT] + marginals[RIGHT] - tree.numbers[node, MARGINAL]
-            log_shares = 0.0
+            log_ratio -= tree.numbers[node, MARGINAL]
+            for side in range(2):
+                marginals[side] = log_block(prior, side_cells[side], side_sums[side])
+                log_ratio += marginals[side]
             for index in range(free.shape[0]):
-                log_shares += log_sides[LEFT] if sides[index] == LEFT else log_sides[RIGHT]
-            if not -rng.standard_exponential() < log_ratio + log_shares - log_q:
+                log_ratio += log_sides[sides[index]]
+            if not -rng.standard_exponential() < log_ratio - log_q:
                 continue
             split_node(tree, node, axis, cut, budget)
             draw_time(rng, tree, node, budget)
             for side in range(2):
                 child = tree.links[node, FIRST] if side == LEFT else tree.links[node, SECOND]
                 tree.links[child, CELLS] = side_cells[side]
-                tree.numbers[child, MARGINAL] = marginals[LEFT] if side == LEFT else marginals[RIGHT]
+                tree.numbers[child, MARGINAL] = marginals[side]
                 for slot in range(tree.sums.shape[1]):
                     tree.sums[child, slot] = side_sums[side, slot]
         else:
             if not threshold < log_q - log_ratio:
                 continue
             drop_below(tree, node)
-            tree.links[node, CELLS] = n_cells
             tree.numbers[node, MARGINAL] = log_joined
-            for slot in range(sums.shape[0]):
-                tree.sums[node, slot] = sums[slot]
         for index in range(free.shape[0]):
             start = cut if adding and sides[index] == RIGHT else below
             end = cut if adding and sides[index] == LEFT else above
@@ -183,11 +182,16 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
     free = np.empty(n, np.int64)
     cells = np.empty(n, np.int64)
     sides = np.empty(n, np.int64)
-    starts = np.zeros(n + 1, np.int64)
+    starts = np.empty(n + 1, np.int64)
+    starts[0] = 0
     slots = np.empty(n * min(most, 8) + most, np.int64)
     values = np.empty(slots.shape[0], room.sums.dtype)
-    side_cells = np.zeros(2, np.int64)
-    side_sums = np.zeros((2, n_slots), room.sums.dtype)
+    side_cells = np.empty(2, np.int64)
+    side_sums = np.empty((2, n_slots), room.sums.dtype)
+    for side in range(2):
+        side_cells[side] = 0
+        for slot in range(n_slots):
+            side_sums[side, slot] = 0
     index = 0
     end = 0
     for line in range(places.shape[0]):
@@ -213,8 +217,10 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
             side_cells[side] += room.cells[1]
             for a in range(n_active):
                 side_sums[side, room.slots[a]] += room.sums[1, a]
-    present = sides.copy()
-    order = np.arange(n)
+    present, order = np.empty(n, np.int64), np.empty(n, np.int64)
+    for index in range(n):
+        present[index] = sides[index]
+        order[index] = index
     shuffle(rng, order)
     log_q = 0.0
     for scan in range(n_scans + 2):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from permix.cocluster.cells.base_lines_jit import LabelLines
 from permix.cocluster.cells.blocks_jit import slot_rise, total_rise
-from permix.cocluster.mondrian.lines_jit import enter, frame_of, leave
+from permix.cocluster.mondrian.lines_jit import enter, frame_of, leave, sweep
 from permix.cocluster.mondrian.tree_jit import CELLS, mark_leaves
-from permix.kernels.jit import kernel
+from permix.kernels.jit import implements, kernel
 
 
 @kernel
@@ -64,6 +65,11 @@ def _log_gain(prior, m, n, sums, added, filled, n_filled):
         slot = filled[a]
         gain += slot_rise(prior, sums[slot] + added[slot]) - slot_rise(prior, sums[slot])
     return gain
+
+
+@implements(sweep, of=LabelLines, argument="data")
+def _sweep(rng, axis, prior, tree, data, places, other_places):
+    return sweep_label_lines(rng, axis, prior, tree, data, places, other_places)
 
 
 @kernel

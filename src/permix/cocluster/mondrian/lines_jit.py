@@ -21,7 +21,7 @@ from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines
 from permix.cocluster.cells.blocks_jit import log_gain
 from permix.cocluster.cells.cell_lines_jit import Lines
 from permix.cocluster.mondrian.tree_jit import AXIS, CELLS, CUT, HIGH, LEAF, LOW, mark_leaves, nodes_below
-from permix.kernels.jit import is_instance, kernel
+from permix.kernels.jit import implements, inlined, is_instance, kernel
 from permix.kernels.random import categorical_log_overwrite
 
 # --- what a line says -----------------------------------------------------------------------------
@@ -66,12 +66,13 @@ def _listed(room, slot, n_active):
     return a
 
 
-@kernel
+@inlined
 def _list_all(room):
     """List all slots, in order; returns how many there are."""
     for a in range(room.slots.shape[0]):
-        _listed(room, a, a)
-        room.seen[a] = -1
+        room.slots[a] = a
+        for g in range(room.sums.shape[0]):
+            room.sums[g, a] = 0
     return room.slots.shape[0]
 
 
@@ -275,7 +276,7 @@ def place_between(rng, low, high):
     return place if place < high else low  # rounded up to the end
 
 
-@kernel
+@inlined
 def leave(rng, frame, places, line):
     """Return the interval of a line to be drawn anew; -1 if there is only one, in which it moves freely."""
     if frame.scores.shape[0] == 1:
@@ -286,7 +287,7 @@ def leave(rng, frame, places, line):
     return interval_at(frame.edges, places[line])
 
 
-@kernel
+@inlined
 def enter(rng, frame, places, line):
     """Draw the interval of a line, and its place there; returns the interval."""
     total = 0.0
@@ -310,6 +311,20 @@ def add_line(tree, frame, interval, room, n_active):
             tree.links[leaf, CELLS] += m
             for a in range(n_active):
                 tree.sums[leaf, room.slots[a]] += room.sums[g1, a] - room.sums[g0, a]
+
+
+def sweep(rng, axis, prior, tree, data, places, other_places):
+    """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval.
+
+    ``data`` are the lines of this axis: labels have many slots of which a line fills few, and each kind of
+    them has a sweep of its own.
+    """
+    raise NotImplementedError("sweep is implemented per kind of data; call it from compiled code")
+
+
+@implements(sweep, of=Lines, argument="data")
+def _sweep_cells(rng, axis, prior, tree, data, places, other_places):
+    return sweep_lines(rng, axis, prior, tree, data, places, other_places)
 
 
 @kernel

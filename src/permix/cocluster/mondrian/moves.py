@@ -6,12 +6,10 @@ import dataclasses
 
 import numpy as np
 
-from permix.cocluster.mondrian.cuts_jit import change_cuts
-from permix.cocluster.mondrian.rotate_jit import rotate_cuts
-from permix.cocluster.mondrian.shift_jit import draw_times, redraw_subtree, shift_cuts, stretch_cuts
+from permix.cocluster.mondrian.moves_jit import CHANGE, PLACE, REDRAW, ROTATE, SHIFT, STRETCH, TIMES
 from permix.cocluster.mondrian.state import MondrianState
 from permix.cocluster.mondrian.tree_jit import HIGH, LEAF, LOW, PARENT, TIME
-from permix.moves.base import Cycle, Info, Move, check_at_least
+from permix.moves.base import Cycle, Info, Move, check_at_least, combined
 from permix.partitions.mondrian import draw_cuts
 
 
@@ -20,7 +18,7 @@ class PlaceLines(Move):
     """Gibbs over the coordinates of all rows, then of all columns (equations 5.13 and 5.14, corrected)."""
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        state.n_moved = state.sweep(rng, 0) + state.sweep(rng, 1)
+        state.n_moved = sum(state.make(rng, PLACE, axis)[1] for axis in (0, 1))
         n = state.data.n_rows + state.data.n_columns
         return Info("places", n, n)
 
@@ -53,11 +51,7 @@ class ChangeCuts(Proposals):
         if state.budget == 0.0:
             return Info("cuts", 0, 0)
         state.make_room(2 * self.n_proposals)
-        data, numbers = state.data, (self.n_proposals, self.n_scans)
-        accepted = change_cuts(
-            rng, *numbers, data.block_prior, state.budget, state.tree, state.lines, state.places
-        )
-        return Info("cuts", self.n_proposals, int(accepted))
+        return Info("cuts", *state.make(rng, CHANGE, self.n_proposals, self.n_scans))
 
 
 @dataclasses.dataclass
@@ -69,13 +63,10 @@ class ShiftCuts(Proposals):
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
         """Propose both, and draw the times of all cuts."""
-        n_past = max(1, self.n_proposals // 10)
-        stretched = stretch_cuts(rng, self.n_proposals, state.budget, state.tree, state.places)
-        prior, tree = state.data.block_prior, state.tree
-        shifted = shift_cuts(rng, n_past, prior, state.budget, tree, state.spare, state.lines, state.places)
-        draw_times(rng, state.budget, tree)
-        parts = (Info("stretch", self.n_proposals, int(stretched)), Info("shift", n_past, int(shifted)))
-        return Info("shift cuts", self.n_proposals + n_past, int(stretched + shifted), parts)
+        stretched = Info("stretch", *state.make(rng, STRETCH, self.n_proposals))
+        shifted = Info("shift", *state.make(rng, SHIFT, max(1, self.n_proposals // 10)))
+        state.make(rng, TIMES, 1)
+        return combined("shift cuts", [stretched, shifted])
 
 
 @dataclasses.dataclass
@@ -83,8 +74,7 @@ class RotateCuts(Proposals):
     """Exchange the order of crossing cuts; nodes whose parts are not both cut across cost nothing."""
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        tried, made = rotate_cuts(rng, self.n_proposals, state.budget, state.tree, state.places)
-        return Info("rotate", int(tried), int(made))
+        return Info("rotate", *state.make(rng, ROTATE, self.n_proposals))
 
 
 @dataclasses.dataclass
@@ -104,8 +94,7 @@ class RedrawSubtree(Proposals):
             axes, cuts, times = (np.array(each) for each in draw_cuts(rng, rectangle, born, state.budget))
             # Drawn first: what is drawn must not depend on how much room there is.
             state.make_room(len(axes))
-            data = (state.data.block_prior, state.tree, state.spare, state.lines, state.places)
-            accepted += redraw_subtree(rng, *data, top, axes, cuts, times)
+            accepted += state.make(rng, REDRAW, 1, top, (axes, cuts, times))[1]
         return Info("redraw", self.n_proposals, int(accepted))
 
 

@@ -38,7 +38,7 @@ from permix.cocluster.mondrian.tree_jit import (
     nodes_of,
     split_node,
 )
-from permix.kernels.jit import kernel
+from permix.kernels.jit import inlined, kernel
 
 
 @kernel
@@ -58,7 +58,7 @@ def random_cut(rng, tree):
     return cuts[place] if cuts.shape[0] else -1
 
 
-@kernel
+@inlined
 def _move_cut(tree, node, cut):
     """Put a cut elsewhere, and the edges that it makes."""
     tree.numbers[node, CUT] = cut
@@ -85,9 +85,13 @@ def stretch_cuts(rng, n_proposals, budget, tree, places):
                     n_left += 1
                 else:
                     n_right += 1
-        first = rng.standard_gamma(n_left + 1.0)
-        share = first / (first + rng.standard_gamma(n_right + 1.0))
-        new = below + (above - below) * share
+        # A Gamma of whole shape is a sum of exponentials, which costs no more than the lines counted here.
+        first = total = 0.0
+        for draw in range(n_left + n_right + 2):
+            total += rng.standard_exponential()
+            if draw == n_left:
+                first = total
+        new = below + (above - below) * (first / total)
         if not below < new < above:
             continue
         before = log_density(tree, node, budget)
@@ -158,12 +162,12 @@ def graft(tree, top, axes, cuts, times):
 
 
 @kernel
-def redraw_subtree(rng, prior, tree, spare, data, places, top, axes, cuts, times):
+def redraw_subtree(rng, prior, tree, spare, data, places, top, cuts):
     """Propose cuts drawn from the prior for the subtree of a random node; returns 1 or 0."""
     before = mark_leaves(prior, tree, top)
     n_before = 2 * nodes_of(tree, LEAVES).shape[0] - 1
     copy_tree(tree, spare)
-    graft(tree, top, axes, cuts, times)
+    graft(tree, top, cuts[0], cuts[1], cuts[2])
     log_ratio = recount(prior, tree, top, data[0], places[0], places[1]) - before
     log_ratio += math.log(n_before / (2 * nodes_of(tree, LEAVES).shape[0] - 1))
     if -rng.standard_exponential() < log_ratio:

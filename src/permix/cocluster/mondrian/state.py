@@ -11,17 +11,27 @@ from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines
 from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior
 from permix.cocluster.cells.cell_lines_jit import Lines
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
-from permix.cocluster.mondrian.bases_jit import sweep_base_lines
-from permix.cocluster.mondrian.labels_jit import sweep_label_lines
-from permix.cocluster.mondrian.lines_jit import recount, sweep_lines
-from permix.cocluster.mondrian.shift_jit import graft
-from permix.cocluster.mondrian.tree_jit import LEAF, Tree, copy_tree, log_density, new_tree, nodes_below
+from permix.cocluster.mondrian import bases_jit, labels_jit  # noqa: F401 - sweeps that the move PLACE finds by type
+from permix.cocluster.mondrian.moves_jit import PUT_DOWN, make_move
+from permix.cocluster.mondrian.tree_jit import (
+    FIRST,
+    FREE,
+    HIGH,
+    LEAF,
+    LOW,
+    SECOND,
+    Tree,
+    new_tree,
+)
 from permix.errors import DataError
 from permix.partitions.mondrian import MondrianTree, check_budget
 
 FIRST_CAPACITY = 64
-# Labels have many slots of which a line fills few; each kind of them has a sweep of its own.
-SWEEPS = {Lines: sweep_lines, BaseLines: sweep_base_lines, LabelLines: sweep_label_lines}
+# For what draws nothing.
+NO_CHANCE = np.random.default_rng(0)
+# Axes, cuts and times of nodes in pre-order.
+Cuts = tuple[np.ndarray, np.ndarray, np.ndarray]
+NO_CUTS: Cuts = (np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,23 +83,27 @@ class MondrianState:
                 capacity *= 2
             old = self.tree
             self._allocate(capacity)
-            copy_tree(old, self.tree)
+            for before, after in zip(old[:3], self.tree[:3], strict=True):
+                after[: len(before)] = before
+            unused = np.flatnonzero(self.tree.axis == FREE)
+            self.tree.free[: len(unused)] = unused[::-1]
+            self.tree.free[-1] = len(unused)
 
-    def sweep(self, rng: np.random.Generator, axis: int) -> int:
-        """Draw the coordinate of every row (axis 0) or column (axis 1) given all else."""
-        sweep, others = SWEEPS[type(self.data.by_row)], self.places[1 - axis]
-        return int(
-            sweep(rng, axis, self.data.block_prior, self.tree, self.lines[axis], self.places[axis], others)
-        )
+    def make(
+        self, rng: np.random.Generator, move: int, n: int, second: int = 0, cuts: Cuts = NO_CUTS
+    ) -> tuple[int, int]:
+        """Make one of the moves of ``moves_jit``; returns how many proposals were made and accepted."""
+        trees = (self.data.block_prior, self.budget, self.tree, self.spare)
+        n_tried, n_made = make_move(rng, move, (n, second), *trees, self.lines, self.places, cuts)
+        return int(n_tried), int(n_made)
 
     def refresh(self) -> None:
         """Number nodes in pre-order and recompute statistics, so that resumed chains go on the same way."""
-        self._put_down(*self.preorder())
+        self._put_down(self.preorder())
 
-    def _put_down(self, axis: np.ndarray, cuts: np.ndarray, times: np.ndarray) -> None:
-        self._allocate(max(FIRST_CAPACITY, 1 << (len(axis) + 1).bit_length()))
-        graft(self.tree, 0, axis, cuts, times)
-        recount(self.data.block_prior, self.tree, 0, self.lines[0], self.places[0], self.places[1])
+    def _put_down(self, cuts: Cuts) -> None:
+        self._allocate(max(FIRST_CAPACITY, 1 << (len(cuts[0]) + 1).bit_length()))
+        self.make(NO_CHANCE, PUT_DOWN, 0, 0, cuts)
 
     @property
     def n_blocks(self) -> int:
@@ -106,15 +120,30 @@ class MondrianState:
 
     def log_prior(self) -> float:
         """Log density of the cuts; that of the coordinates is 0."""
-        return float(log_density(self.tree, 0, self.budget)) - 2.0 * self.budget
+        nodes = np.flatnonzero(self.tree.axis >= 0)
+        across = 1 - self.tree.axis[nodes]
+        lengths = self.tree.numbers[nodes, HIGH + across] - self.tree.numbers[nodes, LOW + across]
+        # Sorted: the sum must not depend on how nodes are numbered.
+        terms = np.sort(lengths * (self.budget - self.tree.time[nodes]))
+        return -float(terms.sum()) - 2.0 * self.budget
 
     def log_joint(self) -> float:
         """Log of prior density × marginal likelihood."""
         return self.log_prior() + self.log_likelihood()
 
-    def preorder(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def nodes(self) -> np.ndarray:
+        """Numbers of all nodes in pre-order."""
+        links, found, waiting = self.tree.links, [], [0]
+        while waiting:
+            node = waiting.pop()
+            found.append(node)
+            if self.tree.axis[node] >= 0:
+                waiting += [int(links[node, SECOND]), int(links[node, FIRST])]
+        return np.array(found)
+
+    def preorder(self) -> Cuts:
         """Axis, cut and time of all nodes in pre-order."""
-        nodes = nodes_below(self.tree, 0)
+        nodes = self.nodes()
         axis = self.tree.axis[nodes]
         inner = axis >= 0
         cuts = np.where(inner, self.tree.cut[nodes], np.nan)
@@ -165,4 +194,4 @@ class MondrianState:
         cuts, times = (np.asarray(arrays[name], dtype=np.float64) for name in ("cuts", "times"))
         # Building a tree checks it, as compiled code does not; it would round the times.
         MondrianTree.from_preorder(axis, cuts, times, self.budget)
-        self._put_down(axis, cuts, times)
+        self._put_down((axis, cuts, times))

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.cocluster.cells.blocks_jit import log_block
-from permix.kernels.jit import kernel
+from permix.kernels.jit import inlined, kernel
 
 LEAF, FREE = -1, -2
 NOBODY = -1
@@ -131,7 +131,7 @@ def bound_parts(tree, top):
             tree.numbers[second, LOW + axis] = cut
 
 
-@kernel
+@inlined
 def are_leaves(tree, node):
     """Say whether both parts of a node that is cut are leaves."""
     first, second = tree.links[node, FIRST], tree.links[node, SECOND]
@@ -151,13 +151,13 @@ def nodes_of(tree, kind):
     return out[:n]
 
 
-@kernel
+@inlined
 def time_before(tree, node):
     """Return the time at which a node came to be."""
     return tree.numbers[tree.links[node, PARENT], TIME] if tree.links[node, PARENT] != NOBODY else 0.0
 
 
-@kernel
+@inlined
 def extent(tree, node, axis):
     """Return the length of a node's rectangle along an axis."""
     return tree.numbers[node, HIGH + axis] - tree.numbers[node, LOW + axis]
@@ -257,10 +257,3 @@ def log_time_integral(width, after, before):
     if span < 1e-12:
         return math.log(before - after)
     return math.log(-math.expm1(-span) / width)
-
-
-@kernel
-def place_between(rng, low, high):
-    """Draw a place in [low, high)."""
-    place = low + (high - low) * rng.random()
-    return place if place < high else low  # rounded up to the end
