@@ -110,7 +110,7 @@ def test_fit_finds_the_blocks_and_agrees_with_python(run, files, model, made, tm
     assert permix.adjusted_rand(model.column_labels_, made[1]) == 1.0
 
     report = json.loads(run("summary", fit, "--json")[1])
-    assert (report["model"], report["prior"], report["family"]) == ("CoClustering", "dp", "categorical")
+    assert (report["model"], report["prior"], report["family"]) == ("CoClustering", "mfm", "categorical")
     assert (report["row_groups"], report["column_groups"], report["blocks"]) == (3, 2, 6)
     assert report["row_group_sizes"] == np.bincount(model.row_labels_).tolist()
     assert report["block_table"] == model.blocks_.table.tolist()
@@ -300,10 +300,18 @@ def test_numbers_have_no_levels(run, files, tmp_path):
 @pytest.mark.parametrize(
     ("options", "exit_code", "said"),
     [
-        (["--budget", 2], 2, "--budget 2.0 would change nothing with --prior dp; it belongs to --prior mond"),
-        (["--prior", "mondrian", "--concentration", 2], 2, "it belongs to --prior dp or --prior dirichlet"),
-        (["--prior", "dirichlet"], 2, "--prior dirichlet needs --row-groups; with --prior dp the data"),
-        (["--prior", "dirichlet", "--ensemble", 3], 2, '--prior dirichlet must be "dp" or "mondrian"'),
+        (
+            ["--budget", 2],
+            2,
+            "--budget 2.0 would change nothing with --prior mfm; it belongs to --prior mond",
+        ),
+        (
+            ["--prior", "mondrian", "--concentration", 2],
+            2,
+            "it belongs to --prior dp or --prior mfm or --prior dirichlet",
+        ),
+        (["--prior", "dirichlet"], 2, "--prior dirichlet needs --row-groups; with --prior mfm the data"),
+        (["--prior", "dirichlet", "--ensemble", 3], 2, '--prior dirichlet must be "mfm", "dp" or "mondrian"'),
         (["--label-pseudo-count", 2], 2, "--label-pseudo-count says nothing without --ensemble"),
         (["--membership", "mixed", "--ensemble", 3], 2, "--membership says nothing with --ensemble"),
         (["--membership", "mixed"], 2, "it belongs to --prior dirichlet"),
@@ -312,7 +320,7 @@ def test_numbers_have_no_levels(run, files, tmp_path):
         (["--plot", "blocks.txt"], 2, "pictures end in"),
         (["--row-groups", 3], 2, "it belongs to --prior dirichlet"),
         (["--concentration", -1], 2, "--concentration -1.0 must be"),
-        (["--prior", "other"], 2, '--prior other must be "dp", "dirichlet" or "mondrian"'),
+        (["--prior", "other"], 2, '--prior other must be "mfm", "dp", "dirichlet" or "mondrian"'),
         (["--family", "poisson", "--levels", "1,2"], 2, "--levels belongs to --family categorical"),
         (["--family", "categorical", "--levels", "1,nan"], 2, "got nan"),
     ],

@@ -165,7 +165,7 @@ def test_a_store_keeps_bases_and_consensus(parts, tmp_path):
 @pytest.mark.parametrize(
     ("options", "fitting", "message"),
     [
-        ({"prior": "dirichlet"}, {}, 'prior=\'dirichlet\' must be "dp" or "mondrian"'),
+        ({"prior": "dirichlet"}, {}, 'prior=\'dirichlet\' must be "mfm", "dp" or "mondrian"'),
         ({"n_base": 1}, {}, "n_base=1 must be a whole number, 2 or more"),
         ({"base": "dp"}, {}, "base='dp' must be a CoClustering"),
         ({"base": permix.CoClustering(pseudo_count=3.0)}, {}, "both must be the same"),

@@ -9,10 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from scipy.special import gammaln
 
 import permix
 from permix.data.cells import Cells
-from permix.errors import ConvergenceWarning, PermixWarning
+from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from tests.cocluster.cases import planted_grid, planted_mondrian, quick, quiet_fit
 
 
@@ -222,3 +223,36 @@ def test_extremes():
     assert same.perplexity(np.ones((12, 9))) == pytest.approx(1.0)
     far = quick(family="gaussian", n_draws=20).fit(1e12 + np.arange(12.0).reshape(3, 4))
     assert np.all(np.isfinite(far.predict_cells()))
+
+
+@pytest.fixture(scope="module")
+def separated():
+    made = permix.datasets.make_grid_coclusters(200, 50, 5, 4, missing=0.6, random_state=0)
+    return quiet_fit(
+        quick("mfm", n_chains=1, n_draws=150, n_burn_in=100), np.where(made.data < 0, np.nan, made.data)
+    )
+
+
+def test_the_number_of_separated_groups_is_found(separated):
+    """Under the default prior; a Dirichlet process gives five groups of rows three quarters."""
+    draws = separated.posterior_["posterior"]
+    assert float((draws["n_row_groups"] == 5).mean()) > 0.9
+    assert float((draws["n_column_groups"] == 4).mean()) > 0.9
+    assert separated.n_groups_proba("rows")[5] > 0.9
+    assert separated.n_groups_proba("columns")[4] > 0.85
+
+
+def test_groups_without_a_row_count(separated):
+    """P(k groups | t of them seen) is proportional to p(k) k! / (k - t)! / (γk)(γk + 1) ... (γk + n - 1)."""
+    seen = separated.posterior_["posterior"]["n_column_groups"].values.ravel()
+    expected = np.zeros(30)
+    for t in seen.tolist():
+        k = np.arange(t, 30)
+        log_p = -gammaln(k) + gammaln(k + 1) - gammaln(k - t + 1) + gammaln(k) - gammaln(k + 50)
+        expected[t:] += np.exp(log_p - np.logaddexp.reduce(log_p)) / len(seen)
+    found = separated.n_groups_proba("columns")
+    np.testing.assert_allclose(found, expected[: len(found)], atol=1e-10)
+    # The twin: the number of groups seen is another one.
+    assert np.abs(np.bincount(seen, minlength=len(found)) / len(seen) - found).max() > 0.05
+    with pytest.raises(DataError, match='of=\'cells\' must be "rows" or "columns"'):
+        separated.n_groups_proba("cells")

@@ -27,6 +27,7 @@ from permix.sampling import chain as chains
 from tests.cocluster.cases import planted_grid, quick, quiet_fit
 
 KINDS = {
+    "mfm": {"rate": 2.0, "concentration": (0.5, 1.0)},
     "dp": {"concentration": permix.Gamma(1.0, 1.0)},
     "dirichlet": {"n_row_clusters": 4, "n_column_clusters": 3},
     "mixed": {"n_row_clusters": 3, "n_column_clusters": 2, "membership": "mixed"},
@@ -127,7 +128,7 @@ def test_chains_that_disagree_are_named(X, monkeypatch):
 
 POSITIVE = "must be a positive number"
 MISTAKES = [
-    ({"prior": "gaussian"}, 'prior=\'gaussian\' must be "dp", "dirichlet" or "mondrian"'),
+    ({"prior": "gaussian"}, 'prior=\'gaussian\' must be "mfm", "dp", "dirichlet" or "mondrian"'),
     ({"prior": ["dp"]}, r"prior=\['dp'\] must be"),
     ({"family": "cauchy"}, "family='cauchy' must be \"categorical\", "),
     ({"family": 3.0}, "family=3.0 must be .*or a cell family"),
@@ -146,6 +147,10 @@ MISTAKES = [
     ({"prior": "mondrian", "budget": 99.0}, "budget=99.0 must be a number, above 0 and 50 or less"),
     ({"prior": "mondrian", "budget": np.inf}, "budget=inf must be a number, above 0"),
     ({"prior": "mondrian", "concentration": 2.0}, "concentration=2.0 would change nothing.*'dp'"),
+    ({"prior": "dp", "rate": 2.0}, "rate=2.0 would change nothing.*'mfm'"),
+    ({"prior": "mfm", "rate": 0.0}, "rate=0.0 must be a number, above 0"),
+    ({"prior": "mfm", "rate": 1e5}, "rate=100000.0 must be a number, above 0 and 10000 or less"),
+    ({"prior": "mfm", "concentration": permix.Gamma()}, "Gamma prior.*goes with prior='dp'"),
     ({"prior": "mondrian", "n_row_clusters": 2}, "n_row_clusters=2 would change nothing"),
     ({"prior": "mondrian", "membership": "mixed"}, "membership='mixed' would change nothing"),
     ({"prior": "dp", "budget": 2.0}, "budget=2.0 would change nothing.*'mondrian'"),

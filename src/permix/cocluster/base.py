@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,13 @@ from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.cells.registry import CELL_FAMILIES, cell_family_class
 from permix.cocluster.fit import BlockFit
 from permix.cocluster.predict import NO_LEVELS, BlockPredictions, perplexity_of
-from permix.cocluster.results import group_table
+from permix.cocluster.results import group_table, number_probabilities
 from permix.data.agent_table import AgentTable
 from permix.data.cells import Cells
 from permix.data.io.columns import is_frame
-from permix.errors import DataError
+from permix.errors import DataError, ParameterError
 from permix.estimators.base import DrawsMixin, Estimator, ScoreMixin
+from permix.estimators.checks import Choice
 from permix.partitions import similarity_matrix
 from permix.posterior import to_datatree
 
@@ -227,6 +228,25 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
     def column_similarity(self) -> npt.NDArray[np.float32]:
         """Return the posterior probability that two columns share a group, columns × columns."""
         return similarity_matrix(self._fitted().cluster_draws("column"))
+
+    def n_groups_proba(self, of: Literal["rows", "columns"] = "rows") -> Array:
+        """Return the posterior probabilities of the number of groups; entry k is that of k groups.
+
+        With ``prior="mfm"`` this is the number of all groups, those without a row (or column) yet included;
+        otherwise that of the groups seen.
+
+        Parameters
+        ----------
+        of : {"rows", "columns"}
+            Groups of what.
+
+        Returns
+        -------
+        ndarray
+        """
+        if of not in ("rows", "columns"):
+            raise ParameterError("of", of, Choice("rows", "columns").must_be())
+        return number_probabilities(self._fitted(), "row" if of == "rows" else "column")
 
     def summary(self) -> pd.DataFrame:
         """Return the groups of rows and of columns: how large each is, how sure that is, and its members."""

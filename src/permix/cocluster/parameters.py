@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 # A Mondrian of budget λ has (1 + λ)² blocks on average: more is no summary of any matrix.
 LARGEST_BUDGET = 50.0
+# That of :class:`permix.MixtureOfFiniteMixtures`.
+LARGEST_RATE = 10_000.0
 # Labels of given numbers of groups are kept in 16 bits.
 MOST_GROUPS = 2**15 - 1
 # Which priors each parameter belongs to, where that is not all of them.
 BELONGS_TO = {
-    "concentration": ("dp", "dirichlet"),
+    "concentration": ("dp", "mfm", "dirichlet"),
+    "rate": ("mfm",),
     "budget": ("mondrian",),
     "n_row_clusters": ("dirichlet",),
     "n_column_clusters": ("dirichlet",),
@@ -142,9 +145,14 @@ class BlockParameters(ChainParameters):
     concentration: Concentrations = declare(
         1.0,
         ConcentrationCheck(),
-        "dp, dirichlet: the larger, the more groups; a pair is for rows and for columns, on the command line "
-        "ROWS:COLUMNS, and with dp a Gamma prior, such as gamma(1,1), learns it. In Python that is "
-        '``permix.Gamma(1.0, 1.0)``. With "dirichlet" it is the parameter of every group.',
+        "dp, mfm, dirichlet: the larger, the more groups; a pair is for rows and for columns, on the command "
+        "line ROWS:COLUMNS, and with dp a Gamma prior, such as gamma(1,1), learns it. In Python that is "
+        '``permix.Gamma(1.0, 1.0)``. With "mfm" and "dirichlet" it is the parameter of every group.',
+    )
+    rate: float = declare(
+        1.0,
+        Real(above=0.0, most=LARGEST_RATE),
+        "mfm: mean of the number of possible groups beyond the first, of rows and of columns.",
     )
     pseudo_count: float = declare(
         1.0, Real(above=0.0), "How many cells the prior of a block is worth: at every level, or altogether."
@@ -169,6 +177,9 @@ class BlockParameters(ChainParameters):
         if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
             why = f" would change nothing: the family given has its own, {family.pseudo_count!r}"
             raise DataError(Argument("pseudo_count", self.pseudo_count), why)
+        if self.prior != "dp" and not all(isinstance(value, float) for value in self.concentrations()):
+            why = "a Gamma prior of the concentration goes with "
+            raise DataError(why, Argument("prior", "dp"), f"; with {self.prior!r} give a number")
 
     def cell_family(self) -> CellFamily:
         """Return what cells of a block are made of, not resolved yet."""
@@ -183,10 +194,12 @@ class BlockParameters(ChainParameters):
 
     def line_priors(self) -> tuple[PartitionPrior, PartitionPrior]:
         """Return the priors over groups of rows and of columns of a grid."""
-        from permix.partitions import DirichletProcess
+        from permix.partitions import DirichletProcess, MixtureOfFiniteMixtures
 
-        rows, columns = self.concentrations()
-        return DirichletProcess(rows), DirichletProcess(columns)
+        given: Any = self.concentrations()
+        if self.prior == "mfm":
+            return MixtureOfFiniteMixtures(self.rate, given[0]), MixtureOfFiniteMixtures(self.rate, given[1])
+        return DirichletProcess(given[0]), DirichletProcess(given[1])
 
     def describe_prior(self) -> Any:
         """Return what identifies the prior, in values that JSON holds."""
@@ -198,11 +211,13 @@ class BlockParameters(ChainParameters):
 class CoClusterParameters(BlockParameters):
     """Parameters of :class:`permix.CoClustering`."""
 
-    prior: Literal["dp", "dirichlet", "mondrian"] = declare(
-        "dp",
-        Choice("dp", "dirichlet", "mondrian"),
-        "dp: a grid of as many groups of rows and of columns as the data ask for (DPCC); dirichlet: of as "
-        "many as you say (LDCC); mondrian: nested cuts, finer in some places than in others (MPCC).",
+    prior: Literal["mfm", "dp", "dirichlet", "mondrian"] = declare(
+        "mfm",
+        Choice("mfm", "dp", "dirichlet", "mondrian"),
+        "mfm: a grid of as many groups of rows and of columns as the data ask for, whose number does not "
+        "grow with the matrix (mixtures of finite mixtures); dp: the same under Dirichlet processes (DPCC); "
+        "dirichlet: of as many as you say (LDCC); mondrian: nested cuts, finer in some places than in "
+        "others (MPCC).",
         positional=True,
     )
     n_row_clusters: int | None = declare(
@@ -225,18 +240,15 @@ class CoClusterParameters(BlockParameters):
     )
 
     def check_together(self) -> None:
-        """A finite grid needs its numbers of groups, and a concentration that is given."""
+        """A finite grid needs its numbers of groups."""
         super().check_together()
         if self.prior != "dirichlet":
             return
-        dp = Argument("prior", "dp")
+        mfm = Argument("prior", "mfm")
         for name in ("n_row_clusters", "n_column_clusters"):
             if getattr(self, name) is None:
-                needs = (Argument("prior", "dirichlet"), " needs ", Argument(name), "; with ", dp)
+                needs = (Argument("prior", "dirichlet"), " needs ", Argument(name), "; with ", mfm)
                 raise DataError(*needs, " the data say how many groups there are")
-        if not all(isinstance(value, float) for value in self.concentrations()):
-            why = "a Gamma prior of the concentration goes with "
-            raise DataError(why, dp, "; with 'dirichlet' give a number")
 
     @property
     def is_mixed(self) -> bool:
@@ -245,7 +257,7 @@ class CoClusterParameters(BlockParameters):
 
     def line_priors(self) -> tuple[PartitionPrior, PartitionPrior]:
         """Return the priors over groups of rows and of columns of a grid."""
-        if self.prior == "dp":
+        if self.prior != "dirichlet":
             return super().line_priors()
         from permix.partitions import FiniteDirichlet
 
@@ -257,10 +269,11 @@ class CoClusterParameters(BlockParameters):
 class EnsembleParameters(BlockParameters):
     """Parameters of :class:`permix.CoClusteringEnsemble`."""
 
-    prior: Literal["dp", "mondrian"] = declare(
-        "dp",
-        Choice("dp", "mondrian"),
-        "Of the consensus: a grid of groups of rows by groups of columns (DPCCE), or nested cuts (MPCCE).",
+    prior: Literal["mfm", "dp", "mondrian"] = declare(
+        "mfm",
+        Choice("mfm", "dp", "mondrian"),
+        "Of the consensus: a grid of groups of rows by groups of columns, under mixtures of finite mixtures "
+        "or Dirichlet processes (DPCCE), or nested cuts (MPCCE).",
         positional=True,
     )
     n_base: int = declare(
@@ -282,8 +295,8 @@ class EnsembleParameters(BlockParameters):
         1.0,
         Real(above=0.0),
         "ensemble: how many labels of each base the prior of a consensus group or block is worth. "
-        'With "dp" these are all labels of a base together, divided among its T_m labels (equations 4.7 to '
-        '4.10, corrected), with "mondrian" every label (equation 5.12).',
+        'With "mfm" and "dp" these are all labels of a base together, divided among its T_m labels '
+        '(equations 4.7 to 4.10, corrected), with "mondrian" every label (equation 5.12).',
     )
     label_cells: Literal["filled", "all"] = declare(
         "filled",

@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.cocluster.fit import BlockFit, Side
 from permix.data.labels import Array
-from permix.partitions import how_sure
+from permix.partitions import MixtureOfFiniteMixtures, how_sure
 from permix.posterior.estimated import Recurrence, recurrence_of
 
 if TYPE_CHECKING:
@@ -41,6 +41,26 @@ def groups_of(fit: BlockFit, what: Side) -> Groups:
     means = [float(sure[group].mean()) for group in lines]
     sizes = list(map(len, lines))
     return Groups(labels, listed, sure, sizes, members, means, recurrence_of(draws, labels))
+
+
+def number_probabilities(fit: BlockFit, what: Side) -> Array:
+    """Return the posterior probabilities of the number of groups of rows, or of columns; entry k is of k.
+
+    Under a mixture of finite mixtures groups without a row yet count, too. Given the groups that have rows
+    their number depends on nothing else, so that its distribution is averaged over draws.
+    """
+    seen, draws = np.unique(fit.draws.arrays[f"n_{what}_groups"], return_counts=True)
+    prior = None if fit.settings.prior == "mondrian" else fit.settings.line_priors()[SIDES.index(what)]
+    n = fit.shape[SIDES.index(what)]
+    found = np.zeros(0)
+    for number, count in zip(seen.tolist(), draws.tolist(), strict=True):
+        if isinstance(prior, MixtureOfFiniteMixtures):
+            shares = prior.n_components_probabilities(number, n)
+        else:
+            shares = np.bincount([number]).astype(np.float64)
+        longer = max(len(found), len(shares))
+        found = np.pad(found, (0, longer - len(found))) + np.pad(count * shares, (0, longer - len(shares)))
+    return found / draws.sum()
 
 
 def group_table(fit: BlockFit) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.ensemble import EnsembleFit
 from permix.cocluster.fit import BlockFit, CoClusterFit
 from permix.cocluster.predict import BlockPredictions, perplexity_of
-from permix.cocluster.results import SIDES, groups_of
+from permix.cocluster.results import SIDES, groups_of, number_probabilities
 from permix.data.cells import Cells
 from permix.data.labels import Array
 
@@ -22,6 +22,7 @@ CELL_WIDTH = 12
 # Names of the members of a group take at most so much room.
 MEMBERS_WIDTH = 70
 PRIORS = {
+    "mfm": "a grid, mixtures of finite mixtures",
     "dp": "a grid, Dirichlet processes",
     "dirichlet": "a grid, finite Dirichlet",
     "mondrian": "nested cuts, Mondrian process",
@@ -55,6 +56,10 @@ def report(fit: BlockFit) -> dict[str, Any]:
             f"{what}_group_agreement": found.recurrence.agreement.tolist(),
             f"posterior_number_of_{what}_groups": fit_tables.posterior_of_number(draws[f"n_{what}_groups"]),
         }
+        if fit.settings.prior == "mfm":
+            # A group may exist and have no row: of the number of all groups, which no draw holds.
+            shares = number_probabilities(fit, what)
+            report[f"probabilities_of_number_of_all_{what}_groups"] = shares.tolist()
     report["posterior_number_of_blocks"] = fit_tables.posterior_of_number(draws["n_blocks"])
     report["blocks"] = len(np.unique(fit.blocks.table))
     report["block_table"] = fit.blocks.table.tolist()

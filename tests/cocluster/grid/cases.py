@@ -7,9 +7,14 @@ import numpy as np
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import BernoulliCells, CategoricalCells, GaussianCells, PoissonCells
 from permix.cocluster.grid.state import GridState
-from permix.partitions import DirichletProcess, FiniteDirichlet
+from permix.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFiniteMixtures
 from tests.oracles.cocluster import Naive, gaussian_predictive, levels_predictive, poisson_predictive
-from tests.oracles.partitions import dirichlet_process_rule, finite_dirichlet_rule
+from tests.oracles.partitions import (
+    dirichlet_process_rule,
+    finite_dirichlet_rule,
+    finite_mixtures_rule,
+    shifted_poisson,
+)
 
 NAN = np.nan
 # Family, its naive twin, a 3 × 3 matrix with missing cells.
@@ -36,10 +41,18 @@ CASES = {
         np.array([[1.5, 1.1, NAN], [NAN, 1.4, -2.0], [3.0, NAN, -1.5]]),
     ),
 }
-PRIORS = {"dp": (DirichletProcess(0.8), DirichletProcess(1.5)), "finite": (FiniteDirichlet(2, 0.7),) * 2}
+PRIORS = {
+    "dp": (DirichletProcess(0.8), DirichletProcess(1.5)),
+    "finite": (FiniteDirichlet(2, 0.7),) * 2,
+    "mfm": (MixtureOfFiniteMixtures(1.5, 0.7), MixtureOfFiniteMixtures(0.6, 1.2)),
+}
 RULES = {
     "dp": (dirichlet_process_rule(0.8), dirichlet_process_rule(1.5)),
     "finite": (finite_dirichlet_rule(2, 0.7),) * 2,
+    "mfm": (
+        finite_mixtures_rule(shifted_poisson(1.5), 0.7),
+        finite_mixtures_rule(shifted_poisson(0.6), 1.2),
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Grid co-clustering against enumeration: each cell family, both priors, and twins that must fail."""
+"""Grid co-clustering against enumeration: each cell family, each prior, and twins that must fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.oracles.mixtures import total_variation, total_variation_bound
 from tests.oracles.partitions import sequential_probability
 
 FAMILIES = pytest.mark.parametrize("name", CASES)
-BOTH_PRIORS = pytest.mark.parametrize("prior", PRIORS)
+ALL_PRIORS = pytest.mark.parametrize("prior", PRIORS)
 FLAWS = pytest.mark.parametrize("flaw", ["missing", "prior", "columns"])
 
 
@@ -77,7 +77,7 @@ def matrices_of(name, prior):
     return transition_matrices(name, prior)
 
 
-@BOTH_PRIORS
+@ALL_PRIORS
 @FAMILIES
 def test_every_update_leaves_the_posterior_invariant(name, prior):
     _, pi = posterior(name, prior)
@@ -138,6 +138,7 @@ EVERY = [(name, "dp", "recipe") for name in CASES] + [
     (name, "finite", moves)
     for name, moves in zip(CASES, ["gibbs", "split-merge", "recipe", "gibbs"], strict=True)
 ]
+EVERY += [("categorical", "mfm", "recipe"), ("gaussian", "mfm", "split-merge")]
 OTHERS = [case for case in product(CASES, PRIORS, MOVES) if case not in EVERY]
 
 
@@ -155,6 +156,15 @@ def test_frequencies_reject_broken_twins(name, flaw):
     _, broken = posterior(name, "dp", flaw)
     frequencies, n_effective = chain(name, "dp", "recipe")
     assert total_variation(frequencies, broken) > total_variation_bound(broken, n_effective)
+
+
+@pytest.mark.parametrize("name", ["categorical", "gaussian"])
+def test_priors_are_told_apart(name):
+    """The twin of mixtures of finite mixtures: Dirichlet processes, whose posterior the chain must reject."""
+    _, other = posterior(name, "dp")
+    moves = next(moves for case, prior, moves in EVERY if (case, prior) == (name, "mfm"))
+    frequencies, n_effective = chain(name, "mfm", moves)
+    assert total_variation(frequencies, other) > total_variation_bound(other, n_effective)
 
 
 def test_chain_of_rows_alone_keeps_columns():
