@@ -14,9 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 import permix.families.contract_jit as contract
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import implements, kernel
 
 
+@by_reference
 class CategoricalStats(NamedTuple):
     """Statistics of categorical clusters; the levels of column j are rows offsets[j] ... offsets[j+1]-1."""
 

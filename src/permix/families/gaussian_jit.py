@@ -16,11 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 import permix.families.contract_jit as contract
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import implements, inlined, kernel
 
 LOG_2PI = math.log(2.0 * math.pi)
 
 
+@by_reference
 class GaussianStats(NamedTuple):
     """Statistics of Gaussian clusters; d dimensions, room for ``capacity`` clusters.
 

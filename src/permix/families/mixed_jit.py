@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 import permix.families.contract_jit as contract
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import implements, inlined, kernel
 
 LOG_2PI = math.log(2.0 * math.pi)
@@ -32,6 +33,7 @@ PSEUDO_COUNT, PSEUDO_TOTAL = range(2)  # of categories
 ALPHA, BETA, SIZE = range(3)  # a, b, r of counts
 
 
+@by_reference
 class MixedStats(NamedTuple):
     """Statistics of clusters of mixed columns; levels of column j are rows offsets[j] ... of ``counts``."""
 

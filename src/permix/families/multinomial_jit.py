@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 import permix.families.contract_jit as contract
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import implements, kernel
 
 # Beyond this many repeats of one word in one document, two log-gammas are cheaper than a sum of logs.
@@ -30,6 +31,7 @@ class Counts(NamedTuple):
     log_coefficient: np.ndarray  # ln |x|! - Σ ln x_w!
 
 
+@by_reference
 class MultinomialStats(NamedTuple):
     """Statistics of multinomial clusters; v words, room for ``capacity`` clusters."""
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 import permix.families.contract_jit as contract
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import implements, inlined, kernel
 
 LOG_PI = math.log(math.pi)
@@ -28,6 +29,7 @@ SMALLEST_PIVOT = 1e-14
 HUGE = 1e100
 
 
+@by_reference
 class NIWStats(NamedTuple):
     """Statistics of normal-inverse-Wishart clusters; d dimensions, room for ``capacity`` clusters.
 

@@ -29,6 +29,7 @@ from numba.core import types
 
 from permix.errors import PermixWarning
 from permix.kernels import compile_cache
+from permix.kernels.by_reference import referred
 from permix.kernels.jit import kernel
 from permix.runtime.compiling import COMPILING
 from permix.runtime.threads import n_processors
@@ -93,7 +94,7 @@ def as_type(text: Any) -> Any:
         ((place, parts),) = text.items()
         module, _, name = place.partition(":")
         named = getattr(importlib.import_module(module), name)
-        return types.BaseTuple.from_types([as_type(part) for part in parts], named)
+        return referred(types.BaseTuple.from_types([as_type(part) for part in parts], named))
     if "[" in text:
         dtype, _, rest = text.partition("[")
         return types.Array(as_type(dtype), int(rest[0]), rest[2], readonly="readonly" in rest)

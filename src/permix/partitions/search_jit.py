@@ -25,12 +25,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import inlined, kernel
 
 # So many observations are scored together; so many draws are looked at together: they stay in the cache.
 BLOCK, DRAWS = 512, 16
 
 
+@by_reference
 class Draws(NamedTuple):
     """What all runs share, read-only.
 
@@ -48,6 +50,7 @@ class Draws(NamedTuple):
     total_weight: float
 
 
+@by_reference
 class Estimate(NamedTuple):
     """One run's partition and its overlaps with the draws."""
 

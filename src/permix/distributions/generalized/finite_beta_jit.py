@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import displacement_moments, log_normalizer_step
 from permix.kernels.streams import exponential, uniform
@@ -31,6 +32,7 @@ NEARLY_FLAT = 1e-4
 MAX_NODES = 1024
 
 
+@by_reference
 class StageTables(NamedTuple):
     """The grid, with ln ψ of every stage, and the prior."""
 

@@ -20,6 +20,7 @@ from permix.distributions.generalized.finite_beta_jit import (
     log_integral,
     predictive_nodes,
 )
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import log_normalizer_step
 
@@ -35,6 +36,7 @@ BINS_PER_WIDTH = 12
 ENOUGH_FOR_OWN = 8
 
 
+@by_reference
 class SkipBins(NamedTuple):
     """Which bin a skip falls into, and which skip stands for a bin."""
 
@@ -66,6 +68,7 @@ def skip_bins(n_items: int, exact: bool) -> SkipBins:
     return SkipBins(of_skip, np.array(middle), EXACT_SKIPS, np.array(runs, dtype=np.int64))
 
 
+@by_reference
 class RowScratch(NamedTuple):
     """Nodes of one density."""
 

@@ -25,6 +25,7 @@ from permix.dp_mallows.lists.predictive_rows_jit import (
     own_relative,
 )
 from permix.dp_mallows.lists.top_lists_jit import undefined, write_skips
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import implements, kernel
 from permix.kernels.mallows import log_normalizer_step
 from permix.kernels.streams import integers, new_stream, open_stream, uniform
@@ -32,6 +33,7 @@ from permix.kernels.streams import integers, new_stream, open_stream, uniform
 CHUNK = 8  # so many table entries neither overflow nor underflow when multiplied
 
 
+@by_reference
 class ListClusters(NamedTuple):
     """Clusters in slots; a slot of size 0 is free. Sums over lists are additive over parts of the data."""
 
@@ -49,6 +51,7 @@ class ListClusters(NamedTuple):
     pairs: np.ndarray  # (slots, stages, items, items), see pair_counts_jit; empty where lists are read
 
 
+@by_reference
 class Opening(NamedTuple):
     """A new cluster: rows of its empty stages, and the distribution of its center given the first list."""
 

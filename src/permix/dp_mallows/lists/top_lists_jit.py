@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.errors import DataError
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import kernel
 
 MOST_ITEMS = 32_767
@@ -25,6 +26,7 @@ def undefined(name):
     raise NotImplementedError(f"{name} is implemented by the type of an argument; call it from compiled code")
 
 
+@by_reference
 class TopLists(NamedTuple):
     """Distinct lists in rows of CSR form, and the agents who gave them.
 
