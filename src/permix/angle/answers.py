@@ -15,6 +15,7 @@ from permix.angle.parameters import AngleParameters, refuse_comparisons
 from permix.angle.results import CRITERION_DRAWS, criteria
 from permix.angle.rows import row_probabilities
 from permix.cli.answers import Answer
+from permix.cli.checks import checks_of
 from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items
 from permix.cli.votes import Votes
@@ -118,3 +119,8 @@ def sample(fit: AngleFit, size: int, seed: int) -> Any:
 def _rankings(fit: AngleFit, data: NewData) -> tuple[Rankings, list[Any]]:
     votes = read_over_items(data.votes, fit.components.items)
     return as_rankings(votes, fit.components.items), data.votes.agents_of(votes)
+
+
+def checks(fit: AngleFit, data: NewData, question: Question) -> Answer:
+    """Say whether the model fits at all."""
+    return checks_of(fit, fit.components.items, data, question)

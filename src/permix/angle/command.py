@@ -25,6 +25,7 @@ COMMAND = ModelCommand(
         "groups": Answering(),
         "ranking": Answering(("samples", "seed"), rankings=True),
         "pairwise": Answering(("top", "samples", "seed")),
+        "checks": Answering(("samples", "seed")),
     },
     draws=True,
     select=("held-out", "dic", "waic", "bic", "aic"),

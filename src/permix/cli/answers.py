@@ -25,6 +25,7 @@ class Answer(NamedTuple):
     rows: Iterable[Sequence[Any]]
     if_empty: str = ""
     facts: Mapping[str, float] = MappingProxyType({})  # about all rows together
+    verdict: str = ""  # what they say, in words
 
     def with_counts(self, counts: Any) -> Answer:
         """Return the answer with how many agents each row stands for, where that is not one."""
@@ -39,24 +40,35 @@ def give(answer: Answer, output: Path | None, as_json: bool) -> None:
     if output is not None:
         n = write_csv(answer, output)
         if as_json:
-            print_json({"file": str(output), "rows": n, **answer.facts})
+            print_json({"file": str(output), "rows": n, **_verdict(answer), **answer.facts})
         else:
             empty = f"; {answer.if_empty}" if answer.if_empty and not n else ""
+            _print_verdict(answer)
             print(f"{output}: {count_of(n, 'row')}{empty}")
             _print_facts(answer)
     elif as_json:
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        print_json({**answer.facts, "rows": rows})
+        print_json({**_verdict(answer), **answer.facts, "rows": rows})
     else:
         left = iter(answer.rows)
         shown = list(islice(left, MAX_ROWS))
         if answer.if_empty and not shown:
             print(answer.if_empty)
             return
+        _print_verdict(answer)
         print_table(answer.title, answer.columns, shown)
         if next(left, None) is not None:  # the rest may take long, so it is not counted
             print("... and more; -o writes all to a file, --json prints all")
         _print_facts(answer)
+
+
+def _verdict(answer: Answer) -> dict[str, str]:
+    return {"verdict": answer.verdict} if answer.verdict else {}
+
+
+def _print_verdict(answer: Answer) -> None:
+    if answer.verdict:
+        print(f"{answer.verdict}\n")
 
 
 def _print_facts(answer: Answer) -> None:

@@ -134,9 +134,9 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         """Draw new rankings, or new rows, from a fitted model."""
         part("permix.cli.predict:run_sample")(size=size or 10, seed=seed or 0, **values)
 
-    def summary(fit: Path, json: bool) -> None:
+    def summary(fit: Path, checks: bool, json: bool) -> None:
         """Show a fitted model: its groups, what they are like, and whether the fit settled."""
-        part("permix.cli.predict:show_fit")(fit, json)
+        part("permix.cli.predict:show_fit")(fit, json, checks)
 
     def demo(folder: Path, seed: int | None) -> None:
         """Make data with known truth, find its groups and its consensus, and draw the result."""
@@ -162,7 +162,8 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         "what": Option(
             str,
             "What to say: the group of each row, the order of pairs an agent left open, rankings completed, "
-            "missing cells, or how probable the data are [default: what the model is mostly asked].",
+            "missing cells, how probable the data are, or whether the model fits at all (checks) "
+            "[default: what the model is mostly asked].",
             choices=tuple(answers),
         ),
         "output": output,
@@ -187,7 +188,10 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         **FORCE_AND_JSON,
     }
     add_command(app, sample, [model], drawn, "permix sample tastes.permix -n 1000 -o made.soc")
-    add_command(app, summary, [model], JSON, "permix summary points.permix")
+    checks = Option(
+        bool, "First say whether the model fits at all: what is observed beside data drawn from the model."
+    )
+    add_command(app, summary, [model], {"checks": checks, **JSON}, "permix summary points.permix --checks")
     folder = positional("folder", "Folder for data, fit and picture.", default=Path("permix-demo"))
     seed = Option(int, "Seed of data and fit [default: 0].", least=0)
     add_command(app, demo, [folder], {"seed": seed}, "permix demo")

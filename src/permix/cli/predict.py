@@ -93,7 +93,7 @@ def run_predict(
         raise typer.BadParameter(f"give a file of new data as well; --what {what} is about new rows")
     top, samples, seed, length = (values[name] for name in ("top", "samples", "seed", "length"))
     question = Question(what, top, samples, seed or 0, length, wide=output is not None or json)
-    with speaking_options(command.flags):
+    with speaking_options({**command.flags, "n_replicates": "--samples"}):
         answer = command.function(what)(found, NewData(file, values), question)
         if isinstance(answer, Answer):
             give(answer, output, json)
@@ -117,14 +117,19 @@ def _loaded(file: Path, way_out: str) -> tuple[Any, ModelCommand]:
     return fit, part(model.command)
 
 
-def show_fit(file: Path, as_json: bool) -> None:
-    """Print what a fitted model found."""
+def show_fit(file: Path, as_json: bool, checks: bool = False) -> None:
+    """Print what a fitted model found and, if asked for, whether it fits at all."""
     fit, command = _loaded(file, f"permix info {file} describes votes, permix fit makes models of data")
     report = command.function("report")(fit)
+    if checks:
+        with speaking_options(command.flags):
+            report["checks"] = part("permix.cli.checks:checks_report")(fit)
     if as_json:
         print_json({"file": str(file), **report})
-    else:
-        command.function("show")(report, file.name)
+        return
+    if checks:
+        part("permix.cli.checks:print_checks")(report["checks"])
+    command.function("show")(report, file.name)
 
 
 def run_sample(

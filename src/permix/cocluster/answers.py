@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from permix.cli.answers import Answer
+from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
 from permix.cocluster.cells.families import CategoricalCells, plain
@@ -235,3 +236,8 @@ def _missing_cells(answers: BlockPredictions, new: Any, levels: Any, each: bool)
             said = [[value] for value in answers.predict_cells_mean(new, asked).tolist()]
         for row, column, values in zip(rows.tolist(), columns.tolist(), said, strict=True):
             yield [known.row_name(row + first), known.column_name(column), *values]
+
+
+def checks(fit: BlockFit, data: NewData, question: Question) -> Answer:
+    """Say whether the model fits at all."""
+    return checks_of(fit, None, data, question)

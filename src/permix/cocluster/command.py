@@ -35,5 +35,10 @@ COMMAND = ModelCommand(
     },
     labels="Also write each row's group and how sure that is to this CSV file.",
     column_labels=True,
-    answers={"cells": Answering(needs_data=False), "groups": Answering(), "score": Answering()},
+    answers={
+        "cells": Answering(needs_data=False),
+        "groups": Answering(),
+        "score": Answering(),
+        "checks": Answering(("samples", "seed"), needs_data=False),
+    },
 )

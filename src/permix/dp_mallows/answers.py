@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from permix.cli.answers import Answer
+from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items
@@ -81,3 +82,8 @@ def pairwise(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
 def sample(fit: DPMallowsFit, size: int, seed: int, length: int | None) -> Any:
     """Draw new lists."""
     return ListPredictive(fit).sample(size, length, seed)[0]
+
+
+def checks(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
+    """Say whether the model fits at all."""
+    return checks_of(fit, fit.items, data, question)

@@ -24,6 +24,7 @@ COMMAND = ModelCommand(
         "groups": Answering(),
         "ranking": Answering(("length",), rankings=True),
         "pairwise": Answering(("top", "samples", "seed")),
+        "checks": Answering(("samples", "seed"), needs_data=False),
     },
     draws=True,
     draws_lengths=True,

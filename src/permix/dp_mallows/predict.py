@@ -218,12 +218,17 @@ class ListPredictive:
         return ListCompletions(out, self._estimated(clusters), rankings)
 
     def sample(
-        self, size: int = 1, lengths: Any = None, random_state: RandomState = None
+        self,
+        size: int = 1,
+        lengths: Any = None,
+        random_state: RandomState = None,
+        *,
+        of_draw: int | None = None,
     ) -> tuple[Rankings, Array]:
         """Draw lists of new agents from the posterior predictive, and their estimated clusters.
 
-        Each comes from a draw of its own choice, so that the uncertainty of the clusters is in the sample. A
-        label of -1 means a group that the data did not have.
+        Each comes from a draw of its own choice, so that the uncertainty of the clusters is in the sample, or
+        all come from one. A label of -1 means a group that the data did not have.
         """
         from permix.dp_mallows.lists.continuations_jit import sample_rows
 
@@ -236,7 +241,12 @@ class ListPredictive:
         out = np.full((size, int(wanted.max(initial=1))), -1, dtype=np.int32)
         clusters = np.empty(size, dtype=np.int64)
         tables = self._tables
-        cumulated = np.cumsum(np.exp(tables.log_weights) / self.clusters.n_draws)
+        weights = np.exp(tables.log_weights) / self.clusters.n_draws
+        if of_draw is not None:
+            chosen = self.clusters.of_draw(of_draw)
+            weights = np.zeros_like(weights)
+            weights[chosen] = np.exp(tables.log_weights[chosen])
+        cumulated = np.cumsum(weights)
         key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
         work = (key, wanted, tables, cumulated, self.beyond(out.shape[1]), out, clusters)
         over_rows(lambda first, last: sample_rows(first, last, *work), size, self.n_items)

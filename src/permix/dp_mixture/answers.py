@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from permix.cli.answers import Answer
+from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
 from permix.dp_mixture.choose_family import chosen_family
@@ -125,3 +126,8 @@ def groups(fit: MixtureFit, data: NewData, question: Question) -> Answer:
 def sample(fit: MixtureFit, size: int, seed: int) -> Answer:
     """Draw new rows of numbers or categories."""
     return Answer("", list(fit.columns), sample_rows(fit, size, seed).tolist())
+
+
+def checks(fit: MixtureFit, data: NewData, question: Question) -> Answer:
+    """Say whether the model fits at all."""
+    return checks_of(fit, None, data, question)

@@ -109,15 +109,26 @@ def sample_rows(fit: MixtureFit, size: int, random_state: Any) -> npt.NDArray[An
     which = rng.integers(len(draws), size=size)
     for index in np.unique(which):
         chosen = np.flatnonzero(which == index)
-        weights = np.exp(predictive.condition(draws[index], concentrations[index]))
-        clusters = rng.choice(len(weights), size=len(chosen), p=weights / weights.sum())
-        state = predictive.state
-        # One slot past the last cluster, emptied: the cluster nobody has opened yet.
-        seat_all(state.stats, state.data, state.labels, state.n_clusters + 1)
-        drawn = np.empty((len(chosen), rows.shape[1]))
-        draw_many(rng, state.stats, clusters, drawn)
-        rows[chosen] = drawn
+        rows[chosen] = draw_rows(predictive, draws[index], concentrations[index], len(chosen), rng)
     return fit.family.decode(rows)
+
+
+def draw_rows(
+    predictive: MixturePredictive,
+    labels: npt.NDArray[Any],
+    concentration: float,
+    size: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draw new data, as the family encodes them, given the partition of one draw."""
+    weights = np.exp(predictive.condition(labels, concentration))
+    clusters = rng.choice(len(weights), size=size, p=weights / weights.sum())
+    state = predictive.state
+    # One slot past the last cluster, emptied: the cluster nobody has opened yet.
+    seat_all(state.stats, state.data, state.labels, state.n_clusters + 1)
+    drawn = np.empty((size, state.family.n_features))
+    draw_many(rng, state.stats, clusters, drawn)
+    return drawn
 
 
 def spaced_draws(fit: MixtureFit) -> tuple[npt.NDArray[Any], FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,9 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from permix.data.agent_table import AgentTable
 from permix.data.labels import Array
+from permix.errors import DataError
 from permix.estimators.archive import write_model
 from permix.estimators.parameters import Parameters, parameter_section, signature_of
+from permix.estimators.registry import model_of, part
 from permix.posterior import summary, to_datatree
+from permix.posterior.checks import N_REPLICATES, FitChecks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +77,39 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, a zip of JSON and ``.npy``; :func:`permix.load` reads it."""
         write_model(self._fitted(), path)
+
+    def fit_checks(
+        self, X: Any = None, *, n_replicates: int = N_REPLICATES, random_state: Any = 0
+    ) -> FitChecks:
+        """Return whether the model fits at all: posterior predictive checks in the terms of the data.
+
+        Parameters
+        ----------
+        X : data, optional
+            Those that were fitted; left out, those that the fit keeps. Mixtures of rankings whose fits keep
+            none say so.
+        n_replicates : int
+            Data sets to draw from the model, at least 100.
+        random_state : int, SeedSequence, Generator or None
+
+        Returns
+        -------
+        FitChecks
+            ``verdict``, in words, and tables of observed numbers beside those of replicated data. Rankings:
+            first choices, pairwise majorities, lengths of lists by first choice, agreement between two
+            agents. Tables: means, spreads and correlations of columns. Matrices: means of rows and of
+            columns, and levels.
+        """
+        fit = self._fitted()
+        about = model_of(fit)
+        if not about.checks or importlib.util.find_spec(about.checks.partition(":")[0]) is None:
+            raise DataError(f"there are no checks of {about.named}")
+        checked: FitChecks = part(about.checks)(fit, self._data_to_check(X), n_replicates, random_state)
+        return checked
+
+    def _data_to_check(self, X: Any) -> Any:
+        """Return data for checks as they take them; None for those that the fit keeps."""
+        return X
 
     def _fitted(self) -> Any:
         """Return the fit; there must be one."""

@@ -76,6 +76,9 @@ n_features_in_ : int
             )
         return table
 
+    def _data_to_check(self, X: Any) -> Any:
+        return None if X is None else as_preferences(self._checked(X, reset=False), self.items_)
+
     def _new_data(self, X: Any) -> Any:
         """Return new data over the fitted items."""
         check_is_fitted(self)

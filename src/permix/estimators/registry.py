@@ -22,6 +22,8 @@ class Model(NamedTuple):
     command: str = ""  # its :class:`~permix.cli.command.ModelCommand`
     pictures: str = ""  # the module with ``PICTURES``, functions of a fit by names of :mod:`permix.plots`
     selection: str = ""  # what :func:`permix.select_components` needs
+    # ``fit_checks(fit, data, n_replicates, random_state)``: does it fit at all? Data may be None.
+    checks: str = ""
 
     @property
     def named(self) -> str:
@@ -72,6 +74,7 @@ def in_folder(name: str, folder: str, **parts: str) -> Model:
         "archive": "archive:SCHEMA",
         "command": "command:COMMAND",
         "pictures": "pictures",
+        "checks": "checks:fit_checks",
     } | parts
     return Model(name, **{part: f"{folder}.{place}" if place else "" for part, place in places.items()})
 

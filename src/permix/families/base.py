@@ -67,6 +67,10 @@ class Family(abc.ABC):
         """
         return data, True
 
+    def numbers(self, data: Any) -> np.ndarray:
+        """Return encoded data as numbers, a column for each of :meth:`parameter_names`; NaN where missing."""
+        return np.asarray(data)
+
     def parameter_names(self, columns: Sequence[str]) -> list[str]:
         """Name the entries of a row of the main parameter, by default one for each column of the data."""
         return list(columns)

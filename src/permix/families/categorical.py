@@ -138,6 +138,14 @@ class Categorical(Family):
         indicators = [data[:, [j]] == np.arange(len(levels)) for j, levels in enumerate(self.levels or ())]
         return np.concatenate(indicators, axis=1).astype(float), False
 
+    def numbers(self, data: Any) -> np.ndarray:
+        """Return an indicator for every answer."""
+        return np.where(
+            np.repeat(data < 0, [len(levels) for levels in self.levels or ()], axis=1),
+            np.nan,
+            self.points(data)[0],
+        )
+
     def parameter_names(self, columns: Sequence[str]) -> list[str]:
         """Name the answers, as column=answer."""
         pairs = zip(columns, self.levels or (), strict=True)

@@ -255,6 +255,16 @@ class Mixed(Family):
             parts.append(np.nan_to_num((part - mean) / np.where(spread > 0, spread, 1.0)))
         return np.concatenate(parts, axis=1), False
 
+    def numbers(self, data: Any) -> np.ndarray:
+        """Return numbers and counts as they are, and an indicator for every category."""
+        parts = []
+        for j, column in enumerate(self.levels or ()):
+            cells = data[:, [j]]
+            parts.append(
+                np.where(np.isnan(cells), np.nan, cells == np.arange(len(column))) if column else cells
+            )
+        return np.concatenate(parts, axis=1)
+
     def parameter_names(self, columns: Sequence[str]) -> list[str]:
         """Name numbers and counts by their columns, categories as column=category."""
         pairs = zip(columns, self.levels or (), strict=True)

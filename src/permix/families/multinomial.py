@@ -113,6 +113,12 @@ class Multinomial(Family):
         dense = self._matrix(data).toarray()
         return np.sqrt(dense / np.maximum(dense.sum(axis=1, keepdims=True), 1.0)), False
 
+    def numbers(self, data: Any) -> np.ndarray:
+        """Return shares of the counts; NaN for documents without any."""
+        dense = self._matrix(data).toarray()
+        total = dense.sum(axis=1, keepdims=True)
+        return np.where(total > 0.0, dense / np.maximum(total, 1.0), np.nan)
+
     def _matrix(self, data: Counts) -> Any:
         from scipy import sparse
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from permix.cli.answers import Answer
+from permix.cli.checks import checks_of
 from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import N_PARTICLES, N_SAMPLES, membership, pairs_answer, read_over_items
 from permix.cli.votes import Votes
@@ -63,3 +64,8 @@ def pairwise(fit: MallowsFit, data: NewData, question: Question) -> Answer:
 def sample(fit: MallowsFit, size: int, seed: int) -> Any:
     """Draw new rankings."""
     return sample_rankings(fit.components, size, random_state=seed)[0]
+
+
+def checks(fit: MallowsFit, data: NewData, question: Question) -> Answer:
+    """Say whether the model fits at all."""
+    return checks_of(fit, fit.components.items, data, question)

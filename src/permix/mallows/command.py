@@ -23,6 +23,7 @@ COMMAND = ModelCommand(
         "groups": Answering(("samples", "seed")),
         "ranking": Answering(("samples", "seed"), rankings=True),
         "pairwise": Answering(("top", "samples", "seed")),
+        "checks": Answering(("samples", "seed")),
     },
     draws=True,
     select=("held-out",),

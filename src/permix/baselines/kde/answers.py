@@ -7,6 +7,7 @@ import numpy as np
 from permix.baselines.kde.fit import KDEFit, fit_kde
 from permix.baselines.kde.parameters import KDEParameters
 from permix.cli.answers import Answer
+from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import read_over_items
@@ -33,3 +34,8 @@ def density(fit: KDEFit, data: NewData, question: Question) -> Answer:
 
 
 sample = KDEFit.sample
+
+
+def checks(fit: KDEFit, data: NewData, question: Question) -> Answer:
+    """Say whether the model fits at all."""
+    return checks_of(fit, fit.preferences.items, data, question)

@@ -9,6 +9,7 @@ import numpy as np
 from permix.baselines.mean_shift.fit import MeanShiftFit, fit_mean_shift
 from permix.baselines.mean_shift.parameters import MeanShiftParameters
 from permix.cli.answers import Answer
+from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import read_over_items
@@ -48,3 +49,8 @@ def _answer(
     rows = zip(agents, (chosen + 1).tolist(), *columns, strict=True)
     title = f"{count_of(len(agents), 'row')}: {what}"
     return Answer(title, ["agent", "group", *numbers], rows).with_counts(lists.counts)
+
+
+def checks(fit: MeanShiftFit, data: NewData, question: Question) -> Answer:
+    """Say whether the model fits at all."""
+    return checks_of(fit, fit.items, data, question)

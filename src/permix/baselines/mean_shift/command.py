@@ -17,5 +17,5 @@ COMMAND = ModelCommand(
     parameters=MeanShiftParameters,
     source=VOTES,
     labels=AGENT_LABELS,
-    answers={"groups": Answering()},
+    answers={"groups": Answering(), "checks": Answering(("samples", "seed"))},
 )

@@ -107,6 +107,14 @@ class CellFamily(abc.ABC):
     def parameters(self, n: Array, sums: Array) -> dict[str, Array]:
         """Posterior means of the blocks' parameters, one row a block."""
 
+    @abc.abstractmethod
+    def draw(self, rng: np.random.Generator, n: Array, sums: Array, block: Array) -> Array:
+        """Draw encoded cells, each in the block given, with parameters of all blocks drawn given the data."""
+
+    def values(self, codes: Array) -> Array:
+        """Return encoded cells that are numbers in the user's units."""
+        return codes
+
     @property
     def levels_are_numbers(self) -> bool:
         """Whether cells have levels, and all of these are numbers."""
@@ -226,6 +234,13 @@ class CategoricalCells(CellFamily):
             raise DataError("levels that are text have no mean; see the probabilities")
         return self.probabilities(n, sums) @ np.array(self.levels, dtype=np.float64)
 
+    def draw(self, rng: np.random.Generator, n: Array, sums: Array, block: Array) -> Array:
+        """Draw probabilities of the levels of every block, then levels."""
+        gammas = rng.standard_gamma(sums + self.pseudo_count)
+        upto = np.cumsum(gammas / gammas.sum(axis=1, keepdims=True), axis=1)
+        codes = (rng.random(len(block))[:, None] > upto[block][:, :-1]).sum(axis=1)
+        return np.asarray(codes, dtype=np.int64)
+
     def parameters(self, n: Array, sums: Array) -> dict[str, Array]:
         """Posterior mean probability of every level."""
         return {"probabilities": self.probabilities(n, sums)}
@@ -329,6 +344,11 @@ class PoissonCells(CellFamily):
         value = gammaln(shape + codes) - gammaln(shape) - gammaln(codes + 1.0)
         return value - shape * np.log1p(1.0 / rate) - codes * np.log1p(rate)
 
+    def draw(self, rng: np.random.Generator, n: Array, sums: Array, block: Array) -> Array:
+        """Draw the rate of every block, then counts."""
+        shape, rate = self._posterior(n, sums)
+        return np.asarray(rng.poisson((rng.standard_gamma(shape) / rate)[block]), dtype=np.float64)
+
     def means(self, n: Array, sums: Array) -> Array:
         """Posterior mean of the rate."""
         shape, rate = self._posterior(n, sums)
@@ -426,6 +446,18 @@ class GaussianCells(CellFamily):
         spread = 2.0 * rate * (strength + 1.0) / strength
         value = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(np.pi * spread)
         return value - (shape + 0.5) * np.log1p((codes - mean) ** 2 / spread) - math.log(self._units[1])
+
+    def draw(self, rng: np.random.Generator, n: Array, sums: Array, block: Array) -> Array:
+        """Draw mean and variance of every block, then numbers."""
+        mean, strength, shape, rate = self._posterior(n, sums)
+        deviation = np.sqrt(rate / rng.standard_gamma(shape))
+        centers = rng.normal(mean, deviation / np.sqrt(strength))
+        return rng.normal(centers[block], deviation[block])
+
+    def values(self, codes: Array) -> Array:
+        """Undo :meth:`encode`."""
+        mean, scale = self._units
+        return np.asarray(mean + scale * codes)
 
     def means(self, n: Array, sums: Array) -> Array:
         """Posterior mean of the mean."""

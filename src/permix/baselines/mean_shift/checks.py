@@ -1,0 +1,32 @@
+"""Does the mixture of Mallows models around the centers of a blurring mean-shift fit at all?"""
+
+from __future__ import annotations
+
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from permix.baselines.mean_shift.fit import MeanShiftFit
+from permix.data.labels import Array
+from permix.distributions.mallows import Mallows
+from permix.estimators.ranking_checks import check_rankings, needed
+from permix.posterior.checks import FitChecks
+
+
+def fit_checks(fit: MeanShiftFit, data: Any, n_replicates: int, random_state: Any) -> FitChecks:
+    """Compare data with draws: a center by its size, a ranking that begins so, a Mallows draw around that."""
+    n_items, centers = len(fit.items), fit.centers
+    around = Mallows(range(n_items), exp(-fit.decay))
+    row, place = np.nonzero(centers.orders >= 0)
+    places = np.full((len(centers), n_items), n_items)
+    places[row, centers.orders[row, place]] = place
+
+    def draw(rng: np.random.Generator, n: int) -> Array:
+        chosen = rng.choice(len(centers), size=n, p=centers.counts / centers.n_agents)
+        # Listed items by their places, the rest behind them in any order.
+        completed = np.argsort(places[chosen] + rng.random((n, n_items)), axis=1)
+        # A Mallows model around s is one around the identity with its items renamed.
+        return np.take_along_axis(completed, around.sample(n, rng).orders.astype(np.int64), axis=1)
+
+    return check_rankings(needed(data), draw, n_replicates, random_state)

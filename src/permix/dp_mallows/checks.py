@@ -1,0 +1,24 @@
+"""Does a Dirichlet-process mixture of generalized Mallows models fit at all?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.dp_mallows.fit import DPMallowsFit
+from permix.dp_mallows.predict import ListPredictive
+from permix.estimators.ranking_checks import check_rankings
+from permix.posterior.checks import FitChecks
+
+
+def fit_checks(fit: DPMallowsFit, data: Any, n_replicates: int, random_state: Any) -> FitChecks:
+    """Compare data, by default those fitted, with what the mixture draws, each time from one draw."""
+    predictive = ListPredictive(fit)
+
+    def draw(rng: np.random.Generator, n: int) -> Array:
+        which = int(rng.integers(fit.clusters.n_draws))
+        return np.asarray(predictive.sample(n, len(fit.items), rng, of_draw=which)[0].orders)
+
+    return check_rankings(fit.rankings if data is None else data, draw, n_replicates, random_state)
