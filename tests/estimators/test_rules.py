@@ -119,7 +119,7 @@ def test_names_have_one_meaning(name):
         "n_init": int,
         "max_iter": int,
         "tol": float,
-        "n_draws": int,
+        "n_draws": str,  # "auto"
         "n_burn_in": int,
         "n_thin": int,
         "n_chains": int,

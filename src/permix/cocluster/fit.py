@@ -29,7 +29,7 @@ from permix.partitions.labels import canonical_labels
 from permix.partitions.mondrian import MondrianTree
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import by_size, nearest_partition
+from permix.posterior.estimated import by_size, nearest_partition, spaced
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
@@ -319,8 +319,3 @@ def told_apart(draw: BlockDraw) -> BlockDraw:
     weights = [np.logaddexp.reduce(draw.row_log_weights[group_of == group]) for group in present]
     classes = (row_classes.astype(np.int32), column_groups[column_classes].astype(np.int32))
     return BlockDraw(*classes, table.astype(np.int64), np.array(weights), draw.new_row_log_weight)
-
-
-def spaced(n: int, most: int) -> npt.NDArray[np.int64]:
-    """Return at most so many evenly spaced numbers below n."""
-    return np.linspace(0, n - 1, min(n, most)).astype(np.int64)

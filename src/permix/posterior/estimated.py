@@ -101,8 +101,12 @@ def recurrence_of(draws: Array, labels: Array) -> Recurrence:
 def evenly_spaced(draws: Array, most: int) -> Array:
     """Put chains one after another and keep at most so many draws."""
     joined = draws.reshape(-1, *draws.shape[2:])
-    kept = np.linspace(0, len(joined) - 1, min(len(joined), most)).astype(np.int64)
-    return joined[kept]
+    return joined[spaced(len(joined), most)]
+
+
+def spaced(n: int, most: int) -> npt.NDArray[np.int64]:
+    """Return at most so many evenly spaced numbers below n."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
 
 
 def by_size(labels: Array) -> npt.NDArray[np.int64]:

@@ -9,8 +9,13 @@ ratios are truncated (Ionides 2008), without which it has no variance.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+
+from permix.posterior.diagnostics import verdict_on
+from permix.sampling import Draws
 
 FloatArray = npt.NDArray[np.float64]
 # Weights are improved until no data are e^-9 more probable for it, on average; the ascent never falls.
@@ -27,23 +32,39 @@ def left_out_log_density(log_densities: FloatArray) -> FloatArray:
     return np.asarray(weighted - np.logaddexp.reduce(truncated, axis=0))
 
 
-def stacking_weights(log_densities: FloatArray) -> FloatArray:
-    """Return the weights w of chains that maximize Σ_i ln Σ_c w_c p_c(x_i), (chain, datum) -> (chain,).
+def stacking_weights(log_densities: FloatArray, counts: npt.NDArray[Any] | None = None) -> FloatArray:
+    """Return the weights w of chains that maximize Σ_i n_i ln Σ_c w_c p_c(x_i), (chain, datum) -> (chain,).
 
-    The sum is concave in w, and each step is that of EM for the proportions of a mixture.
+    ``counts`` are the n_i, by default 1. The sum is concave in w, and each step is that of EM for the
+    proportions of a mixture.
     """
-    n_chains = len(log_densities)
+    n_chains, n = log_densities.shape
+    shares = np.full(n, 1.0 / n) if counts is None else counts / counts.sum()
     densities = np.exp(log_densities - log_densities.max(axis=0))
     weights = np.full(n_chains, 1.0 / n_chains)
     reached = -np.inf
     for _ in range(MOST_STEPS):
         mixed = weights @ densities
-        value = float(np.log(mixed).mean())
+        value = float(np.log(mixed) @ shares)
         if value - reached < TOLERANCE:
             break
         reached = value
-        weights = weights * (densities / mixed).mean(axis=1)
+        weights = weights * ((densities / mixed) @ shares)
     return np.asarray(weights / weights.sum())
+
+
+def need_stacking(draws: Draws) -> bool:
+    """Say whether there are chains that disagree."""
+    n_chains = next(iter(draws.arrays.values())).shape[0]
+    return n_chains > 1 and verdict_on(draws).converged is False
+
+
+def weights_of_chains(
+    log_densities: FloatArray, chain_of: npt.NDArray[Any], counts: npt.NDArray[Any] | None = None
+) -> FloatArray:
+    """Return the weights of chains from ln p(x_i | others, draw), (draw, datum); ``chain_of`` draws."""
+    chains = [left_out_log_density(log_densities[chain_of == c]) for c in range(int(chain_of.max()) + 1)]
+    return stacking_weights(np.stack(chains), counts)
 
 
 def draws_of_chains(weights: FloatArray, n_draws: int, most: int) -> npt.NDArray[np.int64]:
