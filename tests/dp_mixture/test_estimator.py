@@ -363,3 +363,25 @@ def test_scales_meant_for_other_data_are_doubted():
         quick(permix.Gaussian(prior_mean=[0, 40_000], prior_scale=[5, 9_000], noise_scale=[1, 2_000])).fit(
             table
         )
+
+
+def test_parameters_of_families_and_priors_in_searches(blobs):
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+
+    model = quick(permix.Gaussian(noise_scale=3.0), permix.PitmanYor(0.5, 0.3), n_draws=20)
+    assert model.get_params()["family__noise_scale"] == 3.0
+    assert "family__noise_scale" not in model.get_params(deep=False)
+    copy = clone(model).set_params(family__noise_scale=0.5, prior__discount=0.1, n_draws=9)
+    assert (copy.family.noise_scale, copy.family.prior_scale) == (0.5, 10.0)
+    assert (copy.prior, copy.n_draws) == (permix.PitmanYor(0.5, 0.1), 9)
+    assert model.family.noise_scale == 3.0  # families are not changed, others take their places
+    named = quick("gaussian").set_params(family__noise_scale=2.0)
+    assert named.family == permix.Gaussian(2.0)
+    with pytest.raises(ValueError, match=r"Invalid parameter 'noise' for family=Gaussian.*'noise_scale'"):
+        model.set_params(family__noise=1.0)
+    with pytest.raises(DataError, match="noise_scale must be positive"):
+        model.set_params(family__noise_scale=-1.0)
+    X = blobs[0][np.random.default_rng(0).permutation(len(blobs[0]))]
+    search = GridSearchCV(model, {"family__noise_scale": [0.05, 1.0, 20.0]}, cv=2).fit(X)
+    assert search.best_params_ == {"family__noise_scale": 1.0}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from permix.data.agent_table import AgentTable
 from permix.dp_mixture.choose_family import chosen_family
 from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
-from permix.dp_mixture.parameters import DPMixtureParameters, as_family
+from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
 from permix.dp_mixture.predict import log_density, membership_of, sample_rows
 from permix.errors import DataError
 from permix.estimators.base import DrawsMixin, Estimator, ScoreMixin, of_fitted
+from permix.estimators.nested import NestedParameters
 from permix.families import Family, Mixed
 from permix.families.base import DATES, refuse_odd_cells
 from permix.registries import FAMILIES
@@ -26,7 +28,14 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMixtureParameters):  # type: ignore[misc]
+class DPMixture(
+    NestedParameters,
+    ClusterMixin,  # type: ignore[misc]
+    DrawsMixin,
+    ScoreMixin,
+    Estimator,
+    parameters=DPMixtureParameters,
+):
     """Groups of rows of numbers, counts and categories, without being told how many there are.
 
     Attributes
@@ -69,6 +78,8 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
     >>> model.n_clusters_, model.cluster_sizes_.tolist()
     (2, [30, 20])
     """
+
+    _nested: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"family": as_family, "prior": as_prior}
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Run the chains on ``X`` and summarize them.
