@@ -79,6 +79,52 @@ def test_new_rows_with_gaps(people, fitted, tmp_path):
         fitted.predict(frame[:1].assign(visits=2.5))
 
 
+def test_profiles_are_means_and_shares_of_what_is_there(people, fitted):
+    frame, labels = people[0], fitted.labels_
+    profile = fitted.profile()
+    for group in range(fitted.n_clusters_):
+        members = frame[labels == group]
+        for name in ("height", "visits"):
+            cells, mine = frame[name].astype(float), members[name].astype(float)
+            row = profile.loc[(group, name)]
+            expected = [
+                mine.mean(),
+                cells.mean(),
+                (mine.mean() - cells.mean()) / cells.std(ddof=0),
+                mine.count(),
+            ]
+            np.testing.assert_allclose(row, expected)
+        share, whole = members["town"].eq("Rome").sum() / members["town"].count(), frame["town"]
+        row, overall = profile.loc[(group, "town=Rome")], whole.eq("Rome").sum() / whole.count()
+        deviation = np.sqrt(overall * (1 - overall))
+        np.testing.assert_allclose(row[:3], [share, overall, (share - overall) / deviation])
+        assert profile.loc[group]["difference"].abs().is_monotonic_decreasing
+    with pytest.raises(DataError, match="top_words is for the multinomial family"):
+        fitted.top_words()
+
+
+def test_a_group_without_entries_has_no_profile_there():
+    frame = pd.DataFrame({"x": [0.5, 1.5, 9.5, 8.25], "y": [None, None, 3.5, 4.5]})
+    family = permix.Mixed(within_share=0.5).resolve(frame)
+    profile = family.profile(family.encode(frame), np.array([0, 0, 1, 1]), 2)
+    np.testing.assert_allclose(profile.typical, [[1.0, np.nan], [8.875, 4.0]])
+    assert profile.entries.tolist() == [[2, 0], [2, 2]]
+
+
+def test_top_words_of_groups_of_documents():
+    rng = np.random.default_rng(3)
+    topics = np.array([[0.05, 0.6, 0.3, 0.05], [0.05, 0.05, 0.3, 0.6]])
+    X = pd.DataFrame(
+        [rng.multinomial(40, topics[i % 3 // 2]) for i in range(45)], columns=["it", "a", "the", "b"]
+    )
+    model = quick("multinomial").fit(X)
+    assert model.n_clusters_ == 2
+    assert model.top_words(1)[1].tolist() == ["a", "b"]
+    assert model.top_words().shape == (2, 4)
+    shares = X[model.labels_ == 0].sum() / X[model.labels_ == 0].sum().sum()
+    np.testing.assert_allclose(model.profile().loc[0]["typical"][X.columns], shares)
+
+
 def test_gaps_among_numbers_are_taken_by_default():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(-4, 1, (40, 3)), rng.normal(4, 1, (30, 3))])
@@ -178,10 +224,13 @@ def test_the_command_says_what_columns_are_read_as(run, people, tmp_path):
     assert code == 0, err
     assert "What the columns are read as" in out
     assert "3 categories: Bonn, Oslo, Rome" in out
+    assert "What is typical of each group" in out
+    assert "town=Oslo" in out.partition("What is typical")[2]
     assert permix.load(tmp_path / "p.permix").family_.kinds == ("number", "number", "category", "category")
     report = json.loads(run("summary", tmp_path / "p.permix", "--json")[1])
     assert report["columns_read_as"][0]["read_as"] == "numbers"
     assert report["columns_read_as"][0]["missing"] == int(frame["height"].isna().sum())
+    assert report["groups"][0]["profile"][0]["feature"] in report["columns"]
     code, out, err = run("predict", tmp_path / "p.permix", tmp_path / "people.csv", "--id", "who")
     assert code == 0, err
     assert run("sample", tmp_path / "p.permix", "--size", 3)[1].startswith("height,visits,town,smokes\n")

@@ -15,6 +15,7 @@ from permix.dp_mixture.choose_family import chosen_family
 from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
 from permix.dp_mixture.predict import log_density, membership_of, sample_rows
+from permix.dp_mixture.profile import profile_frame, top_words
 from permix.errors import DataError
 from permix.estimators.base import DrawsMixin, Estimator, ScoreMixin, of_fitted
 from permix.estimators.nested import NestedParameters
@@ -168,6 +169,26 @@ class DPMixture(
         columns |= {"found_in_chains": fit.recurrence.n_chains, "agreement": fit.recurrence.agreement}
         frame = pd.DataFrame(columns, index=index)
         return frame.join(pd.DataFrame(main, index=index, columns=names))
+
+    def profile(self) -> pd.DataFrame:
+        """Return what is typical of each group: its means beside those of all rows, the most telling first.
+
+        Returns
+        -------
+        DataFrame
+            One row for every group and feature, which is a column of numbers or counts, or a category of a
+            column. ``typical`` is the mean within the group, in the units of the data, or the share of the
+            category; ``overall`` the same over all rows; ``difference`` is their difference in standard
+            deviations over all rows; ``entries`` how many cells of the group are not missing.
+        """
+        return profile_frame(self._fitted())
+
+    def top_words(self, n: int = 10) -> pd.DataFrame:
+        """Return the ``n`` columns of counts that are most typical of each group, one row a group.
+
+        They are those that contribute most to the divergence of the group's shares from the overall shares.
+        """
+        return top_words(self._fitted(), n)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

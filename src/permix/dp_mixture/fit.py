@@ -20,6 +20,7 @@ from permix.dp_mixture.parameters import DPMixtureParameters, as_prior
 from permix.errors import Argument, CellError, DataError, PermixWarning
 from permix.families import Family
 from permix.families.contract_jit import seat_all
+from permix.families.profiles import Profile
 from permix.moves import describe_move
 from permix.moves.recipe import describe_burn_in, moves_of
 from permix.moves.start import Start, check_start, seat_all_data, start_of_chain
@@ -73,6 +74,16 @@ class MixtureFit(EstimatedPartition):
         stats = self.family.statistics(self.n_clusters)
         seat_all(stats, self.data, self.labels.astype(np.int32), self.n_clusters)
         return self.family.parameters(stats, self.n_clusters)
+
+    @cached_property
+    def profile(self) -> Profile:
+        """How the groups of ``labels`` differ from all rows, for each of ``features``."""
+        return self.family.profile(self.data, np.asarray(self.labels, dtype=np.int64), self.n_clusters)
+
+    @property
+    def features(self) -> list[str]:
+        """Names of what groups are described by: columns, or categories of columns."""
+        return self.family.parameter_names(self.columns)
 
     @cached_property
     def how_sure(self) -> Array:

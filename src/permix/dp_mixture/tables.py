@@ -9,10 +9,13 @@ import numpy as np
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table
 from permix.dp_mixture.fit import MixtureFit
+from permix.dp_mixture.profile import group_profile, in_words
 
 # A table of groups in the terminal shows at most this many columns of parameters and this many rows.
 MAX_COLUMNS = 5
 MAX_GROUPS = 30
+# The profile of a group in a report has at most this many features.
+MAX_FEATURES = 50
 
 
 def report(fit: MixtureFit) -> dict[str, Any]:
@@ -22,7 +25,7 @@ def report(fit: MixtureFit) -> dict[str, Any]:
         "model": fit.model,
         "family": fit.family.name,
         "observations": fit.n,
-        "columns": fit.family.parameter_names(fit.columns),
+        "columns": fit.features,
         "columns_read_as": [
             {"column": column, "read_as": reading, "missing": missing}
             for column, (reading, missing) in zip(fit.columns, fit.family.readings(fit.data), strict=False)
@@ -35,6 +38,7 @@ def report(fit: MixtureFit) -> dict[str, Any]:
                 "how_sure": float(fit.how_sure[fit.labels == k].mean()),
                 **fit_tables.recurrence_report(fit.recurrence, k),
                 "parameters": {name: values[k].tolist() for name, values in parameters.items()},
+                "profile": group_profile(fit, k)[:MAX_FEATURES],
             }
             for k in range(fit.n_clusters)
         ],
@@ -68,8 +72,10 @@ def show(report: dict[str, Any], title: str) -> None:
     main = report["main_parameter"]
     values = np.asarray([group["parameters"][main] for group in found])
     # The columns in which the groups differ most are the ones worth the width of a terminal.
-    shown = np.sort(np.argsort(-np.ptp(values, axis=0), kind="stable")[:MAX_COLUMNS])
     names = report["columns"]
+    far = [{row["feature"]: row["difference"] for row in group["profile"]} for group in found]
+    spread = np.ptp(np.nan_to_num([[of.get(name, 0.0) for name in names] for of in far]), axis=0)
+    shown = np.sort(np.argsort(-spread, kind="stable")[:MAX_COLUMNS])
     some = "the most telling of " if len(shown) < len(names) else ""
     print_table(
         f"Groups ({main} of {some}{count_of(len(names), 'column')})",
@@ -87,4 +93,10 @@ def show(report: dict[str, Any], title: str) -> None:
     )
     if len(found) > MAX_GROUPS:
         print(f"... and {len(found) - MAX_GROUPS} smaller groups; --json shows all\n")
+    if len(found) > 1:
+        print_table(
+            "What is typical of each group (difference from all rows in standard deviations)",
+            ["group", "typical"],
+            [[k + 1, in_words(group["profile"])] for k, group in enumerate(found[:MAX_GROUPS])],
+        )
     fit_tables.print_chains(report)

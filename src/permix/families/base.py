@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from permix.errors import Argument, CellError, DataError
+from permix.families.profiles import Profile, profile_of
 
 #: Numbers beyond this, in absolute value, overflow once they are squared and added up.
 LARGEST = 1e100
@@ -82,6 +83,11 @@ class Family(abc.ABC):
     def doubts(self, data: Any) -> list[tuple[int, str]]:
         """Columns of the encoded data that the hyper-parameters do not seem to be meant for, and why."""
         return []
+
+    def profile(self, data: Any, labels: np.ndarray, n_groups: int) -> Profile:
+        """Say how groups of encoded data differ from all of them, for each of :meth:`parameter_names`."""
+        features = self.points(data)[0]
+        return profile_of(features, labels, n_groups, np.zeros(features.shape[1], dtype=np.bool_))
 
     def direction_scales(self, data: Any) -> np.ndarray:
         """Scales of the coordinates of random directions on which data are projected.

@@ -12,6 +12,7 @@ import numpy as np
 from permix.errors import CellError, DataError, PermixWarning
 from permix.families.base import Family, check_number, refuse_odd_cells
 from permix.families.categorical_jit import CategoricalStats
+from permix.families.profiles import Profile, profile_of
 
 # A column whose answers all differ is suspected to name the rows, from this many rows on.
 FEWEST_IDS = 20
@@ -151,6 +152,12 @@ class Categorical(Family):
         pairs = zip(columns, self.levels or (), strict=True)
         return [f"{column}={level}" for column, levels in pairs for level in levels]
 
+    def profile(self, data: Any, labels: np.ndarray, n_groups: int) -> Profile:
+        """Compare shares of answers among those that were given."""
+        columns = [indicators(data[:, [j]], len(levels)) for j, levels in enumerate(self.levels or ())]
+        features = np.concatenate(columns, axis=1)
+        return profile_of(features, labels, n_groups, np.ones(features.shape[1], dtype=np.bool_))
+
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse codes that are not codes of this family's answers."""
         n_levels = np.array([len(column) for column in self.levels or ()])
@@ -168,6 +175,11 @@ class Categorical(Family):
         weights = (stats.pseudo_counts[:, None] + stats.counts[:, :n_clusters]).T
         totals = (stats.pseudo_totals[:, None] + stats.totals[:, :n_clusters]).T
         return {"probabilities": weights / np.repeat(totals, np.diff(stats.offsets), axis=1)}
+
+
+def indicators(codes: np.ndarray, n_levels: int) -> np.ndarray:
+    """Return a column for every level, NaN where the code is missing (negative or NaN)."""
+    return np.where(codes >= 0, codes == np.arange(n_levels), np.nan)
 
 
 def _columns(X: Any) -> list[np.ndarray]:

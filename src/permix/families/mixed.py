@@ -10,7 +10,9 @@ import numpy as np
 
 from permix.errors import CellError, DataError
 from permix.families.base import LARGEST, Family, check_number, vector_of
+from permix.families.categorical import indicators
 from permix.families.mixed_jit import CATEGORY, COUNT, NUMBER, MixedStats
+from permix.families.profiles import Profile, profile_of
 from permix.families.table_columns import (
     KINDS,
     Column,
@@ -87,7 +89,7 @@ class Mixed(Family):
     levels: Sequence[Sequence[Any]] | None = None
 
     name: ClassVar[str] = "mixed"
-    main_parameter: ClassVar[str] = "typical"
+    main_parameter: ClassVar[str] = "means"
     per_column: ClassVar[str] = "kinds"
     accepts_missing: ClassVar[bool] = True
     accepts_categories: ClassVar[bool] = True
@@ -246,14 +248,25 @@ class Mixed(Family):
 
         What is missing is at the mean.
         """
+        features = self._features(data)
+        whole = self.profile(data, np.zeros(len(features), dtype=np.int64), 1)
+        spread = np.where(whole.is_share | (whole.spread == 0), 1.0, whole.spread)
+        return np.nan_to_num((features - whole.overall) / spread), False
+
+    def _features(self, data: np.ndarray) -> np.ndarray:
+        """Numbers and counts in the user's units, and an indicator for every category; NaN where missing."""
         parts = []
-        for j, column in enumerate(self.levels or ()):
-            cells = data[:, [j]]
-            part = np.where(np.isnan(cells), np.nan, cells == np.arange(len(column))) if column else cells
-            mean = np.nanmean(part, axis=0) if np.any(~np.isnan(cells)) else 0.0
-            spread = np.nanstd(part, axis=0) if not column and np.any(~np.isnan(cells)) else 1.0
-            parts.append(np.nan_to_num((part - mean) / np.where(spread > 0, spread, 1.0)))
-        return np.concatenate(parts, axis=1), False
+        for j, (kind, levels) in enumerate(zip(self.kinds or (), self.levels or (), strict=True)):
+            if kind == "number":
+                parts.append(data[:, [j]] * np.asarray(self.scale)[j] + np.asarray(self.prior_mean)[j])
+            else:
+                parts.append(indicators(data[:, [j]], len(levels)) if levels else data[:, [j]])
+        return np.concatenate(parts, axis=1)
+
+    def profile(self, data: Any, labels: np.ndarray, n_groups: int) -> Profile:
+        """Compare means of numbers and counts and shares of categories, among cells that are not missing."""
+        of_level = [[bool(levels)] * max(len(levels), 1) for levels in self.levels or ()]
+        return profile_of(self._features(data), labels, n_groups, np.concatenate(of_level))
 
     def numbers(self, data: Any) -> np.ndarray:
         """Return numbers and counts as they are, and an indicator for every category."""
@@ -288,7 +301,7 @@ class Mixed(Family):
                 rows.append(size * (beta + stats.means[j, :n_clusters]) / (alpha + size * entries - 1.0))
             else:
                 rows.append(stats.means[j, :n_clusters] * prior[4] + prior[5])
-        return {"typical": np.array(rows).reshape(-1, n_clusters).T.copy()}
+        return {"means": np.array(rows).reshape(-1, n_clusters).T.copy()}
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse a table whose codes are not codes of this family's categories, or whose counts are none."""

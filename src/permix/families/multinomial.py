@@ -11,6 +11,7 @@ import numpy as np
 from permix.errors import CellError, DataError
 from permix.families.base import Family, check_positive, refuse_odd_cells, vector_of
 from permix.families.multinomial_jit import Counts, MultinomialStats
+from permix.families.profiles import Profile
 
 # A drawn document is put together word by word.
 LONGEST_DOCUMENT = 10_000_000
@@ -147,6 +148,19 @@ class Multinomial(Family):
             raise DataError("a column is out of range")
         if not all(map(np.array_equal, self.encode(self._matrix(data)), data)):
             raise DataError("sparse counts do not add up")
+
+    def profile(self, data: Any, labels: np.ndarray, n_groups: int) -> Profile:
+        """Compare each column's share of a group's total with its share of the grand total."""
+        from scipy import sparse
+
+        member = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+        counts = (member @ self._matrix(data)).toarray()
+        totals = counts.sum(axis=1, keepdims=True)
+        overall = counts.sum(axis=0) / max(float(totals.sum()), 1.0)
+        typical = np.where(totals > 0, counts / np.maximum(totals, 1.0), np.nan)
+        entries = np.broadcast_to(totals.astype(np.int64), counts.shape)
+        is_share = np.ones(len(overall), dtype=np.bool_)
+        return Profile(typical, overall, np.sqrt(overall * (1.0 - overall)), entries, is_share)
 
     def direction_scales(self, data: Any) -> np.ndarray:
         """Measure word frequencies by their standard deviations, as the chi-square distance does."""

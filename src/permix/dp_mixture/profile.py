@@ -1,0 +1,76 @@
+"""What is typical of each group of a mixture, as frames, as plain values and in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.dp_mixture.fit import MixtureFit
+from permix.errors import DataError
+from permix.families import Multinomial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# In words, a group has at most so many features, and those that differ by less are not named.
+MOST_NAMED = 4
+LEAST_DIFFERENCE = 0.25
+
+
+def group_profile(fit: MixtureFit, group: int) -> list[dict[str, Any]]:
+    """Return the features of a group, the one that differs most from all rows first."""
+    profile, names = fit.profile, fit.features
+    differences = profile.differences[group]
+    order = np.argsort(-np.abs(np.nan_to_num(differences)), kind="stable")
+    return [
+        {
+            "feature": names[j],
+            "typical": float(profile.typical[group, j]),
+            "overall": float(profile.overall[j]),
+            "difference": float(differences[j]),
+            "entries": int(profile.entries[group, j]),
+            "is_share": bool(profile.is_share[j]),
+        }
+        for j in order
+    ]
+
+
+def profile_frame(fit: MixtureFit) -> pd.DataFrame:
+    """Return the profiles of all groups as one frame, by group and feature."""
+    import pandas as pd
+
+    rows = [{"group": k, **row} for k in range(fit.n_clusters) for row in group_profile(fit, k)]
+    return pd.DataFrame(rows).drop(columns="is_share").set_index(["group", "feature"])
+
+
+def in_words(profile: list[dict[str, Any]]) -> str:
+    """Name what is most telling about a group; of categories the frequent ones, not the rare."""
+    said = []
+    for row in profile:
+        difference = row["difference"]
+        telling = difference is not None and abs(difference) >= LEAST_DIFFERENCE
+        if not telling or (row["is_share"] and difference < 0):
+            continue
+        if row["is_share"]:
+            said.append(f"{row['feature']} {row['typical']:.0%} (overall {row['overall']:.0%})")
+        else:
+            said.append(f"{row['feature']} {row['typical']:.4g} ({difference:+.1f})")
+    return ", ".join(said[:MOST_NAMED]) or "nothing: it is like all rows together"
+
+
+def top_words(fit: MixtureFit, n: int) -> pd.DataFrame:
+    """Return the columns that are most typical of each group of counts."""
+    import pandas as pd
+
+    if not isinstance(fit.family, Multinomial):
+        raise DataError(f"top_words is for the multinomial family; of the {fit.family.name} see profile()")
+    if n < 1:
+        raise DataError(f"n must be at least 1, got {n}")
+    typical, overall = np.nan_to_num(fit.profile.typical), fit.profile.overall
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.where(typical > 0, typical * np.log(typical / overall), 0.0)
+    order = np.argsort(-gain, axis=1, kind="stable")[:, :n]
+    names = np.array(fit.columns, dtype=object)
+    index = pd.RangeIndex(fit.n_clusters, name="group")
+    return pd.DataFrame(names[order], index=index, columns=range(1, order.shape[1] + 1))
