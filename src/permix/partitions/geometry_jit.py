@@ -15,11 +15,15 @@ import numpy as np
 
 from permix.kernels.jit import inlined, kernel
 
+# Loops instead of np.zeros, np.full, copies and slices: each of those is more for a first run to compile.
+
 
 @kernel
 def canonicalise(labels, out, n_values):
     """Renumber each row of ``labels`` (values 0 .. n_values - 1) by first appearance."""
-    names = np.full(n_values, -1, np.int32)
+    names = np.empty(n_values, np.int32)
+    for value in range(n_values):
+        names[value] = -1
     for row in range(labels.shape[0]):
         n_clusters = 0
         for i in range(labels.shape[1]):
@@ -35,26 +39,27 @@ def canonicalise(labels, out, n_values):
 @inlined
 def group_by_cluster(labels, n_clusters):
     """Observations sorted by cluster: cluster k is ``order[starts[k]:starts[k + 1]]``."""
-    starts = np.zeros(n_clusters + 1, np.int64)
-    for label in labels:
-        starts[label + 1] += 1
-    for cluster in range(n_clusters):
-        starts[cluster + 1] += starts[cluster]
-    order = np.empty(len(labels), np.int32)
-    place = starts.copy()
+    starts = np.empty(n_clusters + 2, np.int64)
+    for cluster in range(n_clusters + 2):
+        starts[cluster] = 0
     for i in range(len(labels)):
-        order[place[labels[i]]] = i
-        place[labels[i]] += 1
+        starts[labels[i] + 2] += 1
+    for cluster in range(1, n_clusters + 1):
+        starts[cluster + 1] += starts[cluster]
+    # Filling a cluster takes the entry after its own from its beginning to its end, the next one's beginning.
+    order = np.empty(len(labels), np.int32)
+    for i in range(len(labels)):
+        order[starts[labels[i] + 1]] = i
+        starts[labels[i] + 1] += 1
     return order, starts
 
 
 @inlined
-def sum_over_overlaps(labels, order, starts, other, n_other, counts, f):
+def sum_over_overlaps(labels, n_clusters, order, starts, other, n_other, counts, f):
     """Sum of f over all overlaps of a partition (given also grouped) with ``other``.
 
     ``counts`` is workspace, zero before and after; clusters, and cells of the short table, never exceed n.
     """
-    n_clusters = len(starts) - 1
     total = 0.0
     n_cells = n_clusters * n_other
     if n_cells <= len(labels):  # a full table of counts is short: fill it in one pass
@@ -65,14 +70,13 @@ def sum_over_overlaps(labels, order, starts, other, n_other, counts, f):
             counts[cell] = 0
         return total
     for cluster in range(n_clusters):
-        members = order[starts[cluster] : starts[cluster + 1]]
-        for i in members:
-            counts[other[i]] += 1
-        for i in members:
-            count = counts[other[i]]
+        for at in range(starts[cluster], starts[cluster + 1]):
+            counts[other[order[at]]] += 1
+        for at in range(starts[cluster], starts[cluster + 1]):
+            count = counts[other[order[at]]]
             if count > 0:
                 total += f[count]
-                counts[other[i]] = 0
+                counts[other[order[at]]] = 0
     return total
 
 
@@ -84,9 +88,12 @@ def losses_to_draws(labels, n_clusters, draws, n_clusters_of_draws, sums, f):
     for cluster in range(n_clusters):
         own += f[starts[cluster + 1] - starts[cluster]]
     losses = np.empty(len(draws))
-    counts = np.zeros(len(labels) + 1, np.int32)
+    counts = np.empty(len(labels) + 1, np.int32)
+    for cell in range(len(counts)):
+        counts[cell] = 0
     for m in range(len(draws)):
-        both = sum_over_overlaps(labels, order, starts, draws[m], n_clusters_of_draws[m], counts, f)
+        n_other = n_clusters_of_draws[m]
+        both = sum_over_overlaps(labels, n_clusters, order, starts, draws[m], n_other, counts, f)
         losses[m] = own + sums[m] - 2.0 * both
     return losses
 
@@ -124,18 +131,21 @@ def add_agreement(labels, sizes, draw, n_clusters, agreement):
     An observation alone in its cluster counts 1 where the draw leaves it alone too.
     """
     order, starts = group_by_cluster(labels, len(sizes))
-    counts = np.zeros(n_clusters, np.int64)
-    alone = np.zeros(n_clusters, np.int64)
-    for label in draw:
-        alone[label] += 1
+    counts = np.empty(n_clusters, np.int64)
+    alone = np.empty(n_clusters, np.int64)
+    for cluster in range(n_clusters):
+        counts[cluster] = 0
+        alone[cluster] = 0
+    for i in range(len(draw)):
+        alone[draw[i]] += 1
     for cluster in range(len(sizes)):
-        members = order[starts[cluster] : starts[cluster + 1]]
-        for i in members:
-            counts[draw[i]] += 1
-        for i in members:
+        for at in range(starts[cluster], starts[cluster + 1]):
+            counts[draw[order[at]]] += 1
+        for at in range(starts[cluster], starts[cluster + 1]):
+            i = order[at]
             if sizes[cluster] == 1:
                 agreement[i] += alone[draw[i]] == 1
             else:
                 agreement[i] += (counts[draw[i]] - 1) / (sizes[cluster] - 1)
-        for i in members:
-            counts[draw[i]] = 0
+        for at in range(starts[cluster], starts[cluster + 1]):
+            counts[draw[order[at]]] = 0

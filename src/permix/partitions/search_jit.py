@@ -234,7 +234,10 @@ def best_merge(draws, state, occupied):
     best_k, best_l, least = -1, -1, 0.0
     block = 256  # clusters at a time, so that the table of gains stays small
     for first in range(0, len(occupied), block):
-        gains = np.zeros((min(block, len(occupied) - first), len(occupied)))
+        gains = np.empty((min(block, len(occupied) - first), len(occupied)))
+        for row in range(len(gains)):
+            for other in range(len(occupied)):
+                gains[row, other] = 0.0
         for p in range(len(draws.all_places)):
             place = draws.all_places[p]
             n_met = 0

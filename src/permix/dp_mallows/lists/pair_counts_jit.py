@@ -55,7 +55,9 @@ def add_pairs(lists, d, times, counts):
 @kernel
 def count_pairs(lists, labels, n_clusters, counts):
     """Add the pairs of the first ``n_clusters`` to ``counts``; agents with a negative label are left out."""
-    times = np.zeros(n_clusters)
+    times = np.empty(n_clusters)
+    for k in range(n_clusters):
+        times[k] = 0.0
     for d in range(lists.starts.size - 1):
         for at in range(lists.agent_starts[d], lists.agent_starts[d + 1]):
             k = labels[lists.agents[at]]
@@ -127,7 +129,11 @@ def _alone_in(source, k):
 
 @implements(source_of, ByPair, "source")
 def _source_of(source, lists, members, n, n_stages, n_items):
-    counts = np.zeros((1, n_stages, n_items, n_items))
+    counts = np.empty((1, n_stages, n_items, n_items))
+    for j in range(n_stages):
+        for y in range(n_items):
+            for x in range(n_items):
+                counts[0, j, y, x] = 0.0
     for entry in range(n):
         add_pairs(lists, np.int64(members.lists[entry]), members.times[entry], counts[0])
     return ByPair(counts, source.alone)

@@ -94,7 +94,8 @@ def smart_allocation(stream, source, lists, side, members, n, anchors, tables, n
         for j in range(n_stages):
             theta[which, j] = 1.0
     chosen = Members(np.empty(n, np.int32), np.empty(n))
-    log_shares, scores = np.zeros(2), np.empty(2)
+    log_shares, scores = np.empty(2), np.empty(2)
+    log_shares[0], log_shares[1] = 0.0, 0.0
     advantage = np.empty(n)
     # Of many lists every so-manieth is enough to find where they gather.
     stride = max(1, n // ENOUGH_TO_GATHER)
@@ -278,7 +279,8 @@ def split_or_merge(key, openings, discount, tables, source, lists, clusters, lab
         )
     else:
         log_allocation = blind_allocation(stream, side, anchors[0], splitting, side)
-    sizes = np.zeros(3, np.int64)
+    sizes = np.empty(3, np.int64)
+    sizes[0], sizes[1], sizes[2] = 0, 0, 0
     for agent in range(n_agents):
         sizes[side[agent]] += 1
     if sizes[1] == 0 or sizes[2] == 0:
