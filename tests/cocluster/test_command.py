@@ -668,4 +668,4 @@ def test_rows_with_names_of_fitted_ones(run, fit, tmp_path):
     code, out, err = run("predict", fit, new, "--what", "groups")
     assert code == 0
     assert "(1 of 2, such as 'p3') are taken for new rows; --what score" in err
-    assert "given that it is one of these" in out
+    assert "that of a group of its own (new)" in out

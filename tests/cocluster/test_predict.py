@@ -163,7 +163,7 @@ def test_new_rows(fitted, parts):
     np.testing.assert_array_equal(rows, fitted.row_labels_[:3])
     shares = fitted.predict_proba(new)
     assert shares.shape == (3, fitted.n_row_clusters_)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(shares.sum(axis=1) + fitted.predict_novelty(new), 1.0)
     # What a copy of a fitted row is predicted to say is nearly what that row is predicted to say.
     difference = np.abs(fitted.predict_cells_proba(new) - fitted.predict_cells_proba()[:3])
     assert difference.max() < 0.1
@@ -281,8 +281,8 @@ def test_rows_of_which_nothing_is_known(which, request):
     for form in forms:
         np.testing.assert_allclose(model.predict_cells_mean(form), expected, rtol=1e-9)
         np.testing.assert_allclose(model.score_samples(form), 0.0, atol=1e-12)
-        weights = np.exp(fit.blocks.row_log_weights)
-        shares = np.tile(weights / weights.sum(), (2, 1))
+        weights = np.exp(np.append(fit.blocks.row_log_weights, fit.blocks.new_row_log_weight))
+        shares = np.tile(weights[:-1] / weights.sum(), (2, 1))
         np.testing.assert_allclose(model.predict_proba(form), shares)
     # One row with cells beside one without.
     some = nothing.copy()

@@ -58,8 +58,14 @@ def test_predict_proba_gives_probabilities_of_groups(name):
     shares = fitted(name).predict_proba(data_of(name))
     assert shares.ndim == 2
     assert len(shares) == n_rows(name)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-9)
+    model = fitted(name)
+    novelty = model.predict_novelty(data_of(name)) if hasattr(model, "predict_novelty") else 0.0
+    np.testing.assert_allclose(shares.sum(axis=1) + novelty, 1.0, atol=1e-9)
     assert np.all(shares >= 0.0)
+    groups = shares.argmax(axis=1)
+    np.testing.assert_array_equal(
+        model.predict(data_of(name)), getattr(model, "classes_", np.arange(99))[groups]
+    )
 
 
 @pytest.mark.parametrize("name", having("score_samples"))

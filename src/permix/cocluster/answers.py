@@ -127,16 +127,20 @@ def groups(fit: BlockFit, data: NewData, question: Question) -> Answer:
     found = BlockPredictions(fit).rows(new)
     n = found.shares.shape[1]
     shown = n if question.wide or n <= MAX_COLUMNS else 0
-    best = found.shares.argmax(axis=1).tolist()
-    said = zip(best, found.shares, found.log_evidence.tolist(), strict=True)
+    each = zip(found.best.tolist(), found.shares, found.novelty, found.log_evidence, strict=True)
     rows = (
-        [new.row_name(at), k + 1, round(float(p[k]), 6), round(log_p, 6), *np.round(p[:shown], 6).tolist()]
-        for at, (k, p, log_p) in enumerate(said)
+        [
+            new.row_name(at),
+            k + 1,
+            *(round(float(value), 6) for value in (p[k], novelty, log_p)),
+            *np.round(p[:shown], 6).tolist(),
+        ]
+        for at, (k, p, novelty, log_p) in enumerate(each)
     )
     return Answer(
-        f"{count_of(new.n_rows, 'new row')}: most probable group, given that it is one of these, and the "
-        f"{_words(fit)} of the cells",
-        ["row", "group", "how_sure", fit.family.log_name, *(f"p{k + 1}" for k in range(shown))],
+        f"{count_of(new.n_rows, 'new row')}: most probable group, its probability (how_sure), that of a "
+        f"group of its own (new), and the {_words(fit)} of the cells",
+        ["row", "group", "how_sure", "new", fit.family.log_name, *(f"p{k + 1}" for k in range(shown))],
         rows,
     )
 

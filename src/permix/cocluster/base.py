@@ -118,12 +118,20 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
         -------
         ndarray of int
         """
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
+        return np.asarray(self._ask().rows(self._cells(X, reset=False), scores=False).best)
+
+    def predict_novelty(self, X: Any) -> Array:
+        """Return the probability that each new row is in a group of its own; 0 where the prior has no such.
+
+        With the probabilities of :meth:`predict_proba` it sums to one. ``X`` is as in :meth:`predict`.
+        """
+        return self._ask().rows(self._cells(X, reset=False), scores=False).novelty
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each group of ``row_labels_``, given that a new row is in one.
+        """Return the probability of each group of ``row_labels_`` for each new row.
 
-        With mixed membership, where a row is in several groups, its mean shares of them.
+        What these leave is the probability of a group of its own, :meth:`predict_novelty`. With mixed
+        membership, where a row is in several groups, its mean shares of them.
 
         Parameters
         ----------

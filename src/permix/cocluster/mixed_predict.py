@@ -62,7 +62,18 @@ class RowAnswers(NamedTuple):
 
     log_evidence: FloatArray
     errors: FloatArray
-    shares: FloatArray
+    shares: FloatArray  # in mixed membership; else probabilities, which leave some for a group of its own
+    known_best: Array | None = None  # the most probable group, however improbable all are
+
+    @property
+    def best(self) -> Array:
+        """The group with the largest share."""
+        return self.shares.argmax(axis=1) if self.known_best is None else self.known_best
+
+    @property
+    def novelty(self) -> FloatArray:
+        """Probability of a group of its own."""
+        return np.maximum(1.0 - self.shares.sum(axis=1), 0.0)
 
 
 class _Tried(NamedTuple):

@@ -100,19 +100,21 @@ class BlockPredictions:
     def rows(self, new: Cells, *, groups: bool = True, scores: bool = True) -> RowAnswers:
         """Return what is said of new rows, all of it found at once.
 
-        Probabilities are those of the groups of rows of the point estimate, given that a row is in one. With
-        mixed membership a row is in several: its mean shares of them, and ln p has a Monte Carlo error.
+        Probabilities are those of the groups of rows of the point estimate; what they leave is that of a
+        group of its own. With mixed membership a row is in several: its mean shares of them, and ln p has a
+        Monte Carlo error.
         """
         fit, matrix = self.fit, self._new(new)
         if isinstance(fit.predictive, MixedPredictive):
             return fit.predictive.row_answers(matrix, fit.labels("row") if groups else None, weigh=scores)
-        shares = np.zeros((matrix.n_rows, 0))
+        shares, best = np.zeros((matrix.n_rows, 0)), None
         if groups:
             one = BlockPredictive(fit.known_matrix, [fit.blocks])
-            joint = one.row_log_joint(matrix)[:, : len(fit.blocks.table)]
-            shares = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
+            joint = one.row_log_joint(matrix)
+            known = joint[:, : len(fit.blocks.table)]
+            shares, best = np.exp(known - np.logaddexp.reduce(joint, axis=1)[:, None]), known.argmax(axis=1)
         evidence = fit.predictive.row_log_evidence(matrix) if scores else np.full(matrix.n_rows, np.nan)
-        return RowAnswers(evidence, np.zeros(matrix.n_rows), shares)
+        return RowAnswers(evidence, np.zeros(matrix.n_rows), shares, best)
 
     def _new(self, new: Cells) -> EncodedMatrix:
         cells = as_fitted(new.aligned(self.fit.known_cells, rows=False), self.fit.family)

@@ -36,14 +36,13 @@ def groups(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
     predictive = ListPredictive(fit)
     joint = predictive.assign(lists)
     known, novelty = joint[:, :-1], joint[:, -1]
-    totals = known.sum(axis=1)
-    best = known.max(axis=1) / np.where(totals > 0.0, totals, 1.0)
+    best = known.max(axis=1)
     scores, _ = predictive.log_probability(lists)
     mean = predictive.mean_log_probability(lists)
     numbers = (np.round(values, 6).tolist() for values in (best, novelty, scores))
     return Answer(
-        f"{count_of(len(agents), 'row')}: group, the probability of a group the data did not have (new), "
-        "and the log probability of the list",
+        f"{count_of(len(agents), 'row')}: group, its probability (how_sure), that of a group the data did "
+        "not have (new), and the log probability of the list",
         ["agent", "group", "how_sure", "new", "log_probability"],
         zip(agents, (known.argmax(axis=1) + 1).tolist(), *numbers, strict=True),
         facts={"mean_log_probability": float(mean), "monte_carlo_error": mean.standard_error},

@@ -32,8 +32,9 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
     Attributes
     ----------
     labels_ : ndarray (rows,)
-        Most probable group of every row fitted; group 0 is the largest. Rows that say the same have the same
-        group.
+        Most probable group of every row fitted, by the groups its agents are in; group 0 is the largest. Rows
+        that say the same have the same group. :meth:`predict` asks for somebody new who says the same, and
+        may differ where groups overlap.
     n_clusters_ : int
         Number of groups in the point estimate; its posterior is ``posterior_["posterior"]["n_groups"]``.
     cluster_sizes_, weights_ : ndarray (groups,)
@@ -105,20 +106,20 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
         return self._predictive, lists
 
     def predict_proba(self, X: Any) -> Array:
-        """Return P(group | list) for a new agent of a group that the data have.
+        """Return P(group | list) of each group for a new agent, who may also be of a group of their own.
 
         Averaged over draws, each counted by how probable it makes the list: the agent is in a group of the
         draw, which is matched with the estimated group it is most like. ``X`` is as in :meth:`fit`, over the
-        fitted items; the result is (rows, groups).
+        fitted items; the result is (rows, groups). With :meth:`predict_novelty`, rows sum to one.
         """
         predictive, lists = self._asked(X)
-        joint = predictive.assign(lists)[:, :-1]
-        totals = joint.sum(axis=1, keepdims=True)
-        # A list that no group could have said at all is nobody's more than anybody else's.
-        return np.asarray(np.where(totals > 0.0, joint / np.where(totals > 0.0, totals, 1.0), self.weights_))
+        return np.asarray(predictive.assign(lists)[:, :-1])
 
     def predict_novelty(self, X: Any) -> Array:
-        """Return the probability that each row comes from a group that the data did not have."""
+        """Return the probability that each row comes from a group that the data did not have.
+
+        With those of :meth:`predict_proba` it sums to one.
+        """
         predictive, lists = self._asked(X)
         return np.asarray(predictive.assign(lists)[:, -1])
 

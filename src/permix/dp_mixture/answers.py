@@ -111,13 +111,14 @@ def groups(fit: MixtureFit, data: NewData, question: Question) -> Answer:
     belonging = membership_of(fit, encoded, int(table.rows.shape[0]))
     rows = zip(
         table.ids,
-        (belonging.known.argmax(axis=1) + 1).tolist(),
+        (belonging.group + 1).tolist(),
         np.round(belonging.known.max(axis=1), 6).tolist(),
         np.round(belonging.novelty, 6).tolist(),
         strict=True,
     )
     return Answer(
-        f"{count_of(len(table.ids), 'row')}: group, and the probability that a row belongs to none",
+        f"{count_of(len(table.ids), 'row')}: group, its probability (how_sure), and that the row belongs to "
+        "none (new)",
         [table.id_name, "group", "how_sure", "new"],
         rows,
     )

@@ -138,11 +138,15 @@ class DPMixture(
             return self.family_.encode(table), int(table.shape[0])
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """Return the most probable group of ``labels_`` for each new row."""
-        return self.predict_proba(X).argmax(axis=1)
+        """Return the most probable group of ``labels_`` for each new row.
+
+        Rows that were fitted may get another than in ``labels_``, the partition nearest to all draws, where
+        groups overlap.
+        """
+        return membership_of(self._fitted(), *self._new_data(X)).group
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each group of ``labels_``, given that a new row is in one of them."""
+        """Return the probability of each group of ``labels_``; one less :meth:`predict_novelty` in all."""
         return membership_of(self._fitted(), *self._new_data(X)).known
 
     def predict_novelty(self, X: Any) -> Array:

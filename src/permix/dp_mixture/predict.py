@@ -56,8 +56,9 @@ class MixturePredictive:
 class Membership(NamedTuple):
     """Where new data belong, given the point estimate."""
 
-    known: FloatArray  # (m, K) probability of each group, given that it is one of these
-    novelty: FloatArray  # (m,) probability that it is none of these
+    known: FloatArray  # (m, K) probability of each group
+    novelty: FloatArray  # (m,) probability that it is none of these: what is left
+    group: npt.NDArray[np.int64]  # (m,) the most probable of them, however improbable all are
 
 
 def membership_of(fit: MixtureFit, data: Any, m: int) -> Membership:
@@ -71,10 +72,9 @@ def membership_of(fit: MixtureFit, data: Any, m: int) -> Membership:
     # condition() numbers clusters by first appearance.
     first = np.unique(fit.labels, return_index=True)[1]
     known = joint[:, np.argsort(np.argsort(first))]
-    return Membership(
-        np.exp(known - np.logaddexp.reduce(known, axis=1)[:, None]),
-        np.exp(joint[:, -1] - np.logaddexp.reduce(joint, axis=1)),
-    )
+    total = np.logaddexp.reduce(joint, axis=1)
+    shares = np.exp(known - total[:, None]), np.exp(joint[:, -1] - total)
+    return Membership(*shares, known.argmax(axis=1))
 
 
 def log_density(fit: MixtureFit, data: Any, m: int) -> tuple[FloatArray, FloatArray]:
