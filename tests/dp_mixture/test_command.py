@@ -153,7 +153,7 @@ def test_other_kinds_of_data(run, tmp_path):
         (["fit", "dp-mixture", "empty.csv", "-o", "x"], ["empty.csv"]),
         (["fit", "dp-mixture", "headonly.csv", "-o", "x"], ["no rows"]),
         (
-            ["fit", "dp-mixture", "hole.csv", "-o", "x", "--family", "gaussian"],
+            ["fit", "dp-mixture", "hole.csv", "-o", "x", "--family", "gaussian-niw"],
             ["NaN", "row 2", "'b'", "mixed"],
         ),
         (

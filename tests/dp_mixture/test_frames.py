@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -134,7 +135,29 @@ def test_gaps_among_numbers_are_taken_by_default():
     present = ~np.isnan(X).all(axis=1)
     assert permix.adjusted_rand(model.labels_[present], np.repeat([0, 1], [40, 30])[present]) > 0.9
     with pytest.raises(DataError, match=r"family mixed"):
-        quick("gaussian").fit(X)
+        quick("gaussian-niw").fit(X)
+
+
+def test_gaps_of_known_noise(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(-4, 1, (40, 3)), rng.normal(4, 1, (30, 3))])
+    whole = quick(permix.Gaussian()).fit(X)
+    assert whole.family_.gaps is False
+    # A row without its last cell has the density of the others: the same as of a model without the column.
+    fewer = quick(permix.Gaussian()).fit(X[:, :2])
+    fewer._adopt(dataclasses.replace(fewer._fit, draws=whole._fit.draws, estimate=whole._fit.estimate))
+    X[:, 2] = np.nan
+    np.testing.assert_allclose(whole.score_samples(X[:9]), fewer.score_samples(X[:9, :2]))
+    np.testing.assert_allclose(whole.predict_proba(X[:9]), fewer.predict_proba(X[:9, :2]))
+    X[:5, 2] = -4.0
+    model = quick(permix.Gaussian()).fit(X)
+    assert model.family_.gaps is True
+    assert permix.adjusted_rand(model.labels_, np.repeat([0, 1], [40, 30])) == 1.0
+    model.save(tmp_path / "m.permix")
+    np.testing.assert_array_equal(permix.load(tmp_path / "m.permix").predict(X), model.predict(X))
+    permix.plots.save(model, tmp_path / "m.png")
+    with pytest.raises(DataError, match="column 3 has no entry at all"):
+        quick(permix.Gaussian()).fit(X[5:])
 
 
 @pytest.mark.parametrize(

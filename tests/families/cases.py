@@ -13,6 +13,8 @@ from permix.families import Categorical, Family, Gaussian, GaussianDiagonal, Gau
 
 _rng = np.random.default_rng(20261115)
 _points = _rng.normal(0.0, 2.0, (12, 3)) + np.array([0.0, 1.0, -1.0])
+_holes = _points.copy()
+_holes[[1, 3, 3, 6, 9], [0, 1, 2, 1, 0]] = np.nan
 _answers = _rng.integers(0, 3, (12, 4)).astype(float)
 _answers[_rng.random((12, 4)) < 0.25] = np.nan
 _answers[:3] = [[0, 1, 2, 0], [1, 2, 0, 1], [2, 0, 1, 2]]
@@ -35,6 +37,10 @@ CASES: dict[str, tuple[Family, np.ndarray]] = {
         ),
         _points,
     ),
+    "gaussian-gaps": (
+        Gaussian(noise_scale=[0.7, 1.0, 1.6], prior_mean=[0.0, 1.0, -1.0], prior_scale=[2.0, 3.0, 1.0]),
+        _holes,
+    ),
     "gaussian-niw": (
         GaussianNIW(
             prior_mean=[0.0, 0.5, 0.0],
@@ -51,6 +57,7 @@ CASES: dict[str, tuple[Family, np.ndarray]] = {
             kinds=["number", "number", "category", "count", "ordered"],
             pseudo_count=0.6,
             prior_strength=0.5,
+            degrees_of_freedom=3.0,
             within_share=0.4,
         ),
         _mixed,
@@ -77,9 +84,11 @@ def naive_vectors(name: str, X: np.ndarray) -> np.ndarray:
             else:
                 parts.append(np.hstack([X[:, [j]] == np.array(family.levels[j]), np.zeros((len(X), 1))]))
         return np.hstack(parts).astype(float)
+    if name == "gaussian-gaps":
+        return np.nan_to_num((X - family.prior_mean) / family.noise_scale)
     return np.array(family.encode(X))
 
 
 # Names for tests that compile much for every family: some wait for `make test-slow`.
-SLOW_CASES = {"gaussian-isotropic", "gaussian-diagonal", "gaussian-niw", "mixed"}
+SLOW_CASES = {"gaussian-isotropic", "gaussian-gaps", "gaussian-diagonal", "gaussian-niw", "mixed"}
 MOST_CASES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW_CASES else name for name in CASES]

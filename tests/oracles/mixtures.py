@@ -23,9 +23,10 @@ def gaussian_predictive(family: Gaussian) -> Predictive:
     noise, mean, scale = (np.asarray(v) for v in (family.noise_scale, family.prior_mean, family.prior_scale))
 
     def predictive(x: np.ndarray, members: np.ndarray) -> float:
-        precision = 1 / scale**2 + len(members) / noise**2
-        center = (mean / scale**2 + members.sum(axis=0) / noise**2) / precision
-        return float(stats.norm.logpdf(x, center, np.sqrt(noise**2 + 1 / precision)).sum())
+        # What is missing says nothing.
+        precision = 1 / scale**2 + (~np.isnan(members)).sum(axis=0) / noise**2
+        center = (mean / scale**2 + np.nansum(members, axis=0) / noise**2) / precision
+        return float(np.nansum(stats.norm.logpdf(x, center, np.sqrt(noise**2 + 1 / precision))))
 
     return predictive
 
@@ -104,7 +105,8 @@ def mixed_predictive(family: Mixed) -> Predictive:
 
     def of_number(x: float, entries: np.ndarray, j: int) -> float:
         mean, kappa, n = family.prior_mean[j], family.prior_strength, len(entries)
-        shape, rate = 1.5, 0.5 * family.within_share * family.scale[j] ** 2
+        shape = family.degrees_of_freedom / 2
+        rate = (shape - 1) * family.within_share * family.scale[j] ** 2
         if n:
             rate += 0.5 * ((entries - entries.mean()) ** 2).sum()
             rate += 0.5 * kappa * n / (kappa + n) * (entries.mean() - mean) ** 2

@@ -108,7 +108,7 @@ def groups(fit: MixtureFit, data: NewData, question: Question) -> Answer:
         table.refuse_text(" The model was fitted to numbers there.")
     with naming_columns(fit.feature_names):
         encoded = fit.family.encode(table.rows)
-    belonging = membership_of(fit, encoded, int(table.rows.shape[0]))
+    belonging = membership_of(fit.serving(encoded), encoded, int(table.rows.shape[0]))
     rows = zip(
         table.ids,
         (belonging.group + 1).tolist(),

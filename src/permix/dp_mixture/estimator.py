@@ -131,11 +131,13 @@ class DPMixture(
             ensure_all_finite=False,
         )
 
-    def _new_data(self, X: Any) -> tuple[Any, int]:
+    def _new_data(self, X: Any) -> tuple[MixtureFit, Any, int]:
+        """Return the fit that scores new rows, the rows as its family encodes them, and their number."""
         check_is_fitted(self)
         table = self._table(X, self.family_, reset=False)
         with naming_columns(self._fit.feature_names):
-            return self.family_.encode(table), int(table.shape[0])
+            data = self.family_.encode(table)
+        return self._fit.serving(data), data, int(table.shape[0])
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the most probable group of ``labels_`` for each new row.
@@ -143,18 +145,18 @@ class DPMixture(
         Rows that were fitted may get another than in ``labels_``, the partition nearest to all draws, where
         groups overlap.
         """
-        return membership_of(self._fitted(), *self._new_data(X)).group
+        return membership_of(*self._new_data(X)).group
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each group of ``labels_``; one less :meth:`predict_novelty` in all."""
-        return membership_of(self._fitted(), *self._new_data(X)).known
+        return membership_of(*self._new_data(X)).known
 
     def predict_novelty(self, X: Any) -> Array:
         """Return the probability that each new row belongs to no group of ``labels_``."""
-        return membership_of(self._fitted(), *self._new_data(X)).novelty
+        return membership_of(*self._new_data(X)).novelty
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
-        return log_density(self._fitted(), *self._new_data(X))
+        return log_density(*self._new_data(X))
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
         """Draw ``size`` new rows from the posterior predictive, (size, columns)."""

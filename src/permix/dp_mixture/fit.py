@@ -68,6 +68,11 @@ class MixtureFit(EstimatedPartition):
         """Names of the columns of the data, numbers from 1 on where they have none."""
         return self.feature_names or tuple(f"column {j + 1}" for j in range(self.family.n_features))
 
+    def serving(self, data: Any) -> MixtureFit:
+        """Return the fit whose family scores new data, which may lack cells."""
+        family = self.family.serving(data)
+        return self if family is self.family else dataclasses.replace(self, family=family)
+
     @cached_property
     def cluster_parameters(self) -> dict[str, Array]:
         """Posterior means of the clusters' parameters given ``labels``."""

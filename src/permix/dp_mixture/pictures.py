@@ -50,6 +50,8 @@ def overview(fit: MixtureFit, *, figure: Figure | None = None) -> Figure:
 def _plane(fit: MixtureFit) -> tuple[np.ndarray, tuple[str, str]]:
     """Two coordinates for every observation and their names."""
     points, as_they_are = fit.family.points(fit.data)
+    # What is missing is drawn at the mean of its column.
+    points = np.where(np.isnan(points), np.nanmean(points, axis=0), points)
     names = fit.columns
     if as_they_are and points.shape[1] == 1:
         # One column: spread the points sideways a little so that they can be told apart.

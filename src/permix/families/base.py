@@ -61,6 +61,10 @@ class Family(abc.ABC):
         """Turn drawn rows back into the user's terms, where they are not in these already."""
         return rows
 
+    def serving(self, data: Any) -> Self:
+        """Return what scores new data, which may lack cells where those that were fitted do not."""
+        return self
+
     def points(self, data: Any) -> tuple[np.ndarray, bool]:
         """Return encoded data as points to draw, and whether these are the user's columns as they are.
 
@@ -69,7 +73,10 @@ class Family(abc.ABC):
         return data, True
 
     def numbers(self, data: Any) -> np.ndarray:
-        """Return encoded data as numbers, a column for each of :meth:`parameter_names`; NaN where missing."""
+        """Return encoded data as numbers in the user's units; NaN where missing.
+
+        There is a column for each of :meth:`parameter_names`.
+        """
         return np.asarray(data)
 
     def parameter_names(self, columns: Sequence[str]) -> list[str]:
@@ -86,7 +93,7 @@ class Family(abc.ABC):
 
     def profile(self, data: Any, labels: np.ndarray, n_groups: int) -> Profile:
         """Say how groups of encoded data differ from all of them, for each of :meth:`parameter_names`."""
-        features = self.points(data)[0]
+        features = self.numbers(data)
         return profile_of(features, labels, n_groups, np.zeros(features.shape[1], dtype=np.bool_))
 
     def direction_scales(self, data: Any) -> np.ndarray:
@@ -180,14 +187,17 @@ def _first(mask: np.ndarray) -> tuple[int, int]:
     return int(place[0]), int(place[1]) if len(place) > 1 else 0
 
 
-def finite_matrix(X: Any, family: str) -> np.ndarray:
-    """Return ``X`` as a C-ordered float array; the error names the first bad cell and how many there are."""
+def finite_matrix(X: Any, family: str, *, gaps: bool = False) -> np.ndarray:
+    """Return ``X`` as a C-ordered float array; the error names the first bad cell and how many there are.
+
+    With ``gaps``, NaN is a missing cell and no mistake.
+    """
     refuse_odd_cells(X)
     # Compiled code is specialised for writable arrays: a read-only one would be compiled for once more.
     array = np.require(X, dtype=np.float64, requirements=["C", "W"])
     if array.ndim != 2:
         raise DataError(f"expected a table of rows and columns, got an array of shape {array.shape}")
-    bad = ~np.isfinite(array)
+    bad = np.isinf(array) if gaps else ~np.isfinite(array)
     if bad.any():
         value = "NaN" if np.isnan(array[bad][0]) else "infinity"
         others = int(bad.sum()) - 1
@@ -200,12 +210,12 @@ def finite_matrix(X: Any, family: str) -> np.ndarray:
     return array
 
 
-def fitting_matrix(X: Any, family: str) -> np.ndarray:
+def fitting_matrix(X: Any, family: str, *, gaps: bool = False) -> np.ndarray:
     """Return ``X`` as :func:`finite_matrix` does; numbers too large to be squared and added up are refused.
 
     That is for data to fit to: a new row may be so far away that its probability is zero.
     """
-    array = finite_matrix(X, family)
+    array = finite_matrix(X, family, gaps=gaps)
     large = np.abs(array) > LARGEST
     if large.any():
         raise CellError(

@@ -141,11 +141,8 @@ class Categorical(Family):
 
     def numbers(self, data: Any) -> np.ndarray:
         """Return an indicator for every answer."""
-        return np.where(
-            np.repeat(data < 0, [len(levels) for levels in self.levels or ()], axis=1),
-            np.nan,
-            self.points(data)[0],
-        )
+        columns = [indicators(data[:, [j]], len(levels)) for j, levels in enumerate(self.levels or ())]
+        return np.concatenate(columns, axis=1)
 
     def parameter_names(self, columns: Sequence[str]) -> list[str]:
         """Name the answers, as column=answer."""
@@ -154,8 +151,7 @@ class Categorical(Family):
 
     def profile(self, data: Any, labels: np.ndarray, n_groups: int) -> Profile:
         """Compare shares of answers among those that were given."""
-        columns = [indicators(data[:, [j]], len(levels)) for j, levels in enumerate(self.levels or ())]
-        features = np.concatenate(columns, axis=1)
+        features = self.numbers(data)
         return profile_of(features, labels, n_groups, np.ones(features.shape[1], dtype=np.bool_))
 
     def check_encoded(self, data: Any, n: int) -> None:

@@ -28,8 +28,6 @@ from permix.families.table_columns import (
 DEFAULT_WITHIN_SHARE = 0.3
 # What a fit chooses from.
 WITHIN_SHARES = (0.1, 0.3, 0.6, 1.0)
-# How many entries the expected variance of a group is worth: the least with which it is finite, and one more.
-DEGREES_OF_FREEDOM = 3.0
 # Counts that vary less than the negative binomial distribution of this shape are as good as Poisson's.
 LARGEST_SHAPE = 1e4
 SMALLEST_SHAPE = 1e-2
@@ -51,6 +49,9 @@ class Mixed(Family):
         Dirichlet parameter of every category.
     prior_strength : float
         How many entries the prior mean of a column of numbers is worth.
+    degrees_of_freedom : float
+        How many entries the expected variance of a group in a column of numbers is worth, more than 2. The
+        more, the more alike are the variances of all groups.
     within_share : float, optional
         Which share of the variance of each column of numbers a group is expected to have. Left out, a fit
         chooses 0.1, 0.3, 0.6 or 1.
@@ -82,6 +83,7 @@ class Mixed(Family):
     kinds: Mapping[Any, str] | Sequence[str] | None = None
     pseudo_count: float = 1.0
     prior_strength: float = 0.05
+    degrees_of_freedom: float = 10.0
     within_share: float | None = None
     prior_mean: Sequence[float] | np.ndarray | None = None
     scale: Sequence[float] | np.ndarray | None = None
@@ -98,6 +100,9 @@ class Mixed(Family):
         super().__post_init__()
         check_number(self.pseudo_count, "pseudo_count")
         check_number(self.prior_strength, "prior_strength")
+        check_number(self.degrees_of_freedom, "degrees_of_freedom")
+        if self.degrees_of_freedom <= 2.0:
+            raise DataError(f"degrees_of_freedom must be above 2, got {self.degrees_of_freedom:g}")
         if self.within_share is not None:
             check_number(self.within_share, "within_share")
         if self.kinds is not None:
@@ -218,7 +223,7 @@ class Mixed(Family):
         kinds, levels = tuple(self.kinds or ()), self.levels or ()
         assert self.within_share is not None
         n_levels = np.array([len(column) for column in levels], dtype=np.int64)
-        half_freedom = 0.5 * DEGREES_OF_FREEDOM
+        half_freedom = 0.5 * self.degrees_of_freedom
         number = (self.prior_strength, 0.0, half_freedom, (half_freedom - 1.0) * self.within_share)
         priors = np.zeros((len(kinds), 6))
         for j, kind in enumerate(kinds):
@@ -248,13 +253,13 @@ class Mixed(Family):
 
         What is missing is at the mean.
         """
-        features = self._features(data)
+        features = self.numbers(data)
         whole = self.profile(data, np.zeros(len(features), dtype=np.int64), 1)
         spread = np.where(whole.is_share | (whole.spread == 0), 1.0, whole.spread)
         return np.nan_to_num((features - whole.overall) / spread), False
 
-    def _features(self, data: np.ndarray) -> np.ndarray:
-        """Numbers and counts in the user's units, and an indicator for every category; NaN where missing."""
+    def numbers(self, data: Any) -> np.ndarray:
+        """Return numbers and counts in the user's units, and an indicator for every category."""
         parts = []
         for j, (kind, levels) in enumerate(zip(self.kinds or (), self.levels or (), strict=True)):
             if kind == "number":
@@ -266,17 +271,7 @@ class Mixed(Family):
     def profile(self, data: Any, labels: np.ndarray, n_groups: int) -> Profile:
         """Compare means of numbers and counts and shares of categories, among cells that are not missing."""
         of_level = [[bool(levels)] * max(len(levels), 1) for levels in self.levels or ()]
-        return profile_of(self._features(data), labels, n_groups, np.concatenate(of_level))
-
-    def numbers(self, data: Any) -> np.ndarray:
-        """Return numbers and counts as they are, and an indicator for every category."""
-        parts = []
-        for j, column in enumerate(self.levels or ()):
-            cells = data[:, [j]]
-            parts.append(
-                np.where(np.isnan(cells), np.nan, cells == np.arange(len(column))) if column else cells
-            )
-        return np.concatenate(parts, axis=1)
+        return profile_of(self.numbers(data), labels, n_groups, np.concatenate(of_level))
 
     def parameter_names(self, columns: Sequence[str]) -> list[str]:
         """Name numbers and counts by their columns, categories as column=category."""

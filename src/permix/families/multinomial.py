@@ -191,6 +191,6 @@ def _count_matrix(X: Any) -> Any:
             int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1,
             int(matrix.indices[bad[0]]),
             f"{{place}} is {values[bad[0]]:g}; the multinomial family takes counts: whole numbers, none of "
-            "them negative, NaN or infinite.",
+            "them negative, NaN or infinite. In the family mixed, counts may be missing.",
         )
     return matrix
