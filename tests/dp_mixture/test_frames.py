@@ -62,7 +62,8 @@ def test_new_rows_with_gaps(people, fitted, tmp_path):
     # A row of which nothing is known: density one, and groups as likely as they are large.
     assert fitted.score_samples(nothing)[0] == pytest.approx(0.0, abs=1e-12)
     sizes = fitted.cluster_sizes_ + fitted.prior_.describe().get("pseudo_count", 0.0)
-    np.testing.assert_allclose(fitted.predict_proba(nothing)[0], sizes / sizes.sum())
+    probabilities = fitted.predict_proba(nothing)[0] / (1.0 - fitted.predict_novelty(nothing))
+    np.testing.assert_allclose(probabilities, sizes / sizes.sum())
     drawn = pd.DataFrame(fitted.sample(300, random_state=1), columns=frame.columns)
     assert set(drawn["town"]) <= {"Rome", "Oslo", "Bonn"}
     assert fitted.predict(drawn).shape == (300,)
