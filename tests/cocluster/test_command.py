@@ -94,7 +94,7 @@ def test_fit_finds_the_blocks_and_agrees_with_python(run, files, model, made, tm
     assert err == ""
     for words in (
         "36 rows, 14 columns",
-        "a grid, Dirichlet processes",
+        "a grid, mixtures of finite mixtures",
         "Groups of columns",
         "Blocks: mean",
     ):

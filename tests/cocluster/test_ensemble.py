@@ -61,7 +61,7 @@ def test_bases_made_here_are_the_last_draws_of_chains(parts):
     kept = parts[0]
     model = ensemble(n_base=2).fit(kept)
     seed = np.random.SeedSequence(0).spawn(2)[0]
-    bases = quick(n_draws=40, n_burn_in=40, n_chains=2, random_state=seed).fit(kept)
+    bases = quick(n_draws=40, n_burn_in=40, n_chains=2, random_state=seed, pseudo_count=1.0).fit(kept)
     last = bases.posterior_["posterior"]["row_labels"].to_numpy()[:, -1]
     for chain in range(2):
         assert permix.adjusted_rand(model.bases_.row_classes[chain], last[chain]) == 1.0

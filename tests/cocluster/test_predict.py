@@ -62,17 +62,22 @@ def block_ids(model, chain, draw):
     return tree.table()[rows][:, columns]
 
 
-def by_hand(model, X, levels):
-    """Average over all draws of (count of a level + 1) / (cells + levels) in the block of every cell."""
+def by_hand(model, X, levels, pseudo_count=None):
+    """Average over all draws of (count of a level + β) / (cells + levels β) in the block of every cell.
+
+    β is that of the draw, or the given one.
+    """
     total = np.zeros((*X.shape, len(levels)))
     for chain, draw in itertools.product(range(2), range(60)):
         blocks = block_ids(model, chain, draw)
+        learned = float(model.posterior_["posterior"]["pseudo_count"][chain, draw])
+        beta = learned if pseudo_count is None else pseudo_count
         for block in np.unique(blocks):
             inside = blocks == block
             values = X[inside]
             values = values[~np.isnan(values)]
             counts = np.array([(values == level).sum() for level in levels])
-            total[inside] += (counts + 1.0) / (len(values) + len(levels))
+            total[inside] += (counts + beta) / (len(values) + beta * len(levels))
     return total / 120
 
 
@@ -91,6 +96,9 @@ def test_probabilities_by_hand(which, fitted, nested, parts):
     score = np.log(expected[filled][np.arange(len(codes)), codes]).mean()
     assert model.score_cells(X) == pytest.approx(score, rel=1e-10)
     assert model.perplexity(X) == pytest.approx(np.exp(-score), rel=1e-10)
+    # The twin: one pseudo-count for all draws is not enough, not even their mean.
+    twin = by_hand(model, X, levels, model.family_.pseudo_count)
+    assert np.abs(ours - twin).max() > 1e-5
 
 
 def test_held_out_cells(fitted, parts):
@@ -268,10 +276,11 @@ def test_rows_of_which_nothing_is_known(which, request):
     total = 0.0
     for draw in fit.predictive.draws:
         n, sums = block_sums(fit.matrix, draw)
-        means = fit.family.means(n, sums)[draw.table]
+        family = fit.family.at(draw.pseudo_count)
+        means = family.means(n, sums)[draw.table]
         weights = np.append(draw.row_log_weights, draw.new_row_log_weight)
         weights = np.exp(weights - np.logaddexp.reduce(weights))
-        new = fit.family.means(np.zeros(1, int), np.zeros((1, fit.family.n_slots)))[0]
+        new = family.means(np.zeros(1, int), np.zeros((1, fit.family.n_slots)))[0]
         total = total + (weights[:-1] @ means + weights[-1] * new)[draw.column_classes]
     expected = np.tile(total / len(fit.predictive.draws), (2, 1))
     forms = [nothing, np.ma.masked_all((2, n_columns)), csr_array((2, n_columns))]

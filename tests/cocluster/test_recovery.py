@@ -98,7 +98,8 @@ def test_parameters_follow_the_numbers_of_blocks(nested, mondrian):
     for block, probabilities in enumerate(nested.block_parameters_["probabilities"]):
         values = X[(of_cell == block) & ~np.isnan(X)]
         counts = np.array([(values == level).sum() for level in nested.family_.levels])
-        np.testing.assert_allclose(probabilities, (counts + 1.0) / (len(values) + len(counts)))
+        beta = nested.family_.pseudo_count
+        np.testing.assert_allclose(probabilities, (counts + beta) / (len(values) + beta * len(counts)))
 
 
 def test_similarity_under_nested_cuts(nested):
@@ -155,7 +156,9 @@ def test_parameters_of_blocks(fitted, grid):
     X = grid[0]
     cells = X[fitted.row_labels_ == 1][:, fitted.column_labels_ == 0]
     counts = np.array([(cells == level).sum() for level in fitted.family_.levels])
-    expected = (counts + 1.0) / (counts.sum() + 3.0)
+    beta = fitted.family_.pseudo_count
+    assert beta == pytest.approx(float(fitted.posterior_["posterior"]["pseudo_count"].mean()))
+    expected = (counts + beta) / (counts.sum() + 3.0 * beta)
     np.testing.assert_allclose(fitted.block_parameters_["probabilities"][2], expected)
 
 

@@ -270,7 +270,8 @@ def test_mixed_membership(X):
             rows = one["row_memberships"].to_numpy()[3] + 1.0
             columns = one["column_memberships"].to_numpy()[5] + 1.0
             n, sums = one["block_cells"].to_numpy(), one["block_sums"].to_numpy()
-            values = (sums + 1.0) / (n + 3.0)[..., None]
+            beta = float(one["pseudo_count"])
+            values = (sums + beta) / (n + 3.0 * beta)[..., None]
             total = total + np.einsum("g,h,ghv->v", rows / rows.sum(), columns / columns.sum(), values)
     np.testing.assert_allclose(fitted.predict_cells_proba(cells=[(3, 5)])[0], total / 140, rtol=1e-10)
     assert fitted.perplexity(X) < 3.0

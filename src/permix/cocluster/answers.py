@@ -57,12 +57,12 @@ def _with_levels(cells: Cells, settings: Any, levels: str | None, held_out: bool
             if family.name != "categorical":
                 owner = Argument("family", "categorical")
                 raise DataError(Argument("levels"), " belongs to ", owner, f", not to {family.name}")
-            family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
+            family = CategoricalCells(family.pseudo_count, levels=levels_of(levels, cells.is_text))
     with naming_cells(cells):
         resolved = family.resolve(cells.values)
         resolved.encode(cells.values)
     if family.name == "categorical" and (held_out or levels is not None):
-        return settings.replaced(family=resolved)
+        return settings.with_family(resolved)
     return settings
 
 

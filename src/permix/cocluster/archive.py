@@ -49,6 +49,7 @@ ARRAYS = {
         tree_axis=field("int", "nodes"),
         tree_cut=field("real", "nodes"),
         tree_time=field("real", "nodes"),
+        pseudo_count=field("real", where=positive),
         row_concentration=field("real", where=positive),
         column_concentration=field("real", where=positive),
         row_memberships=field("int", "rows", "row_groups", where=not_negative),
@@ -90,7 +91,7 @@ FACTS = {
 
 def _pack(fit: BlockFit) -> Content:
     facts, arrays = pack_draws(fit.draws)
-    facts |= {"best_draw": fit.best_draw, "fitted_family": None if fit.matrix is None else fit.family}
+    facts |= {"best_draw": fit.best_draw, "fitted_family": None if fit.matrix is None else fit.matrix.family}
     for what in ESTIMATES:
         facts[what] = None
         if (estimate := getattr(fit, what)) is not None:
@@ -163,6 +164,8 @@ def _check_draws(saved: Saved, mixed: bool) -> None:
     settings: BlockParameters = saved.settings
     mondrian = settings.prior == "mondrian"
     sometimes = {*TREE, "n_cuts"} if mondrian else set(MIXED) if mixed else set()
+    if isinstance(settings, CoClusterParameters) and settings.learned_pseudo_count() is not None:
+        sometimes |= {"pseudo_count"}
     if not mondrian:
         learned = zip(("row", "column"), settings.concentrations(), strict=True)
         sometimes |= {f"{what}_concentration" for what, value in learned if isinstance(value, Gamma)}

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.cocluster.block_predict_jit import add_table, add_weighted, merge_own, score_rows
+from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, grid_table
 from permix.cocluster.cells.families import CategoricalCells, CellFamily
 from permix.partitions.priors import PartitionPrior
@@ -38,6 +39,7 @@ class BlockDraw(NamedTuple):
     table: Array  # (row classes, column classes) number of the block in which they meet
     row_log_weights: FloatArray  # (row classes,)
     new_row_log_weight: float
+    pseudo_count: float | None = None  # of cells, where it is learned
 
     @property
     def n_blocks(self) -> int:
@@ -49,7 +51,9 @@ class BlockDraw(NamedTuple):
         return np.asarray(self.table[self.row_classes[rows], self.column_classes[columns]])
 
 
-def grid_draw(row_labels: Array, column_labels: Array, row_prior: PartitionPrior) -> BlockDraw:
+def grid_draw(
+    row_labels: Array, column_labels: Array, row_prior: PartitionPrior, pseudo_count: float | None = None
+) -> BlockDraw:
     """Return the blocks of a grid: every group of rows by every group of columns, 0 ... without gaps.
 
     ``row_prior`` is at the concentration of the draw, where that is learned.
@@ -57,10 +61,13 @@ def grid_draw(row_labels: Array, column_labels: Array, row_prior: PartitionPrior
     sizes = np.bincount(row_labels)
     weights = row_prior.sequential_log_weights(sizes)
     table = grid_table(len(sizes), int(column_labels.max()) + 1)
-    return BlockDraw(_classes(row_labels), _classes(column_labels), table, weights[:-1], float(weights[-1]))
+    classes = (_classes(row_labels), _classes(column_labels))
+    return BlockDraw(*classes, table, weights[:-1], float(weights[-1]), pseudo_count)
 
 
-def mondrian_draw(rows: Array, columns: Array, table: Array, row_lengths: FloatArray) -> BlockDraw:
+def mondrian_draw(
+    rows: Array, columns: Array, table: Array, row_lengths: FloatArray, pseudo_count: float | None = None
+) -> BlockDraw:
     """Return the blocks of a Mondrian, by the intervals between neighboring cuts.
 
     A new row falls anywhere, into an interval with the probability that is its length.
@@ -68,7 +75,7 @@ def mondrian_draw(rows: Array, columns: Array, table: Array, row_lengths: FloatA
     with np.errstate(divide="ignore"):
         weights = np.log(np.asarray(row_lengths, dtype=np.float64))
     table = np.ascontiguousarray(table, dtype=np.int64)
-    return BlockDraw(_classes(rows), _classes(columns), table, weights, -np.inf)
+    return BlockDraw(_classes(rows), _classes(columns), table, weights, -np.inf, pseudo_count)
 
 
 def block_sums(matrix: EncodedMatrix, draw: BlockDraw) -> BlockSums:
@@ -87,6 +94,15 @@ class Predictive(Generic[AnyDraw]):
     def family(self) -> CellFamily:
         """What cells of a block are made of."""
         return self.matrix.family
+
+    def family_of(self, draw: Any) -> CellFamily:
+        """Return the family at the pseudo-count of a draw."""
+        return self.family if draw.pseudo_count is None else self.family.at(draw.pseudo_count)
+
+    def prior_of(self, draw: Any) -> CountPrior | MomentPrior:
+        """Return the prior of a block at the pseudo-count of a draw."""
+        # Without tables: what they save is less than what they cost, once for each draw.
+        return self.matrix.block_prior if draw.pseudo_count is None else self.family_of(draw).block_prior(0)
 
     @property
     def n_values(self) -> int:
@@ -115,13 +131,14 @@ class BlockPredictive(Predictive[BlockDraw]):
         """
         out = self._nothing(self.matrix.n_rows, rows)
         for draw in self.draws:
-            by_block = level_values(self.family, *block_sums(self.matrix, draw))
+            by_block = level_values(self.family_of(draw), *block_sums(self.matrix, draw))
             _add(by_block[draw.table], draw.row_classes, draw.column_classes, rows, columns, out)
         out /= len(self.draws)
         return out
 
     def log_cells_of(self, draw: BlockDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
-        return log_cells(self.family, codes, draw.block_of(rows, columns), block_sums(self.matrix, draw))
+        blocks, sums = draw.block_of(rows, columns), block_sums(self.matrix, draw)
+        return log_cells(self.family_of(draw), codes, blocks, sums)
 
     def row_log_evidence(self, new: EncodedMatrix) -> FloatArray:
         """Return ln p(filled cells of a new row) of each, p averaged over draws."""
@@ -185,8 +202,9 @@ class BlockPredictive(Predictive[BlockDraw]):
             own = new.block_sums(every_row, draw.column_classes, cells, cells.size)
             own_n, own_sums = own.n[cells], own.sums[cells]
             joint = np.empty((new.n_rows, len(table)))
-            score_rows(self.matrix.block_prior, table, n, sums, own_n, own_sums, weights, joint)
-            yield _Folded(joint, draw.column_classes, table, BlockSums(n, sums), own_n, own_sums)
+            score_rows(self.prior_of(draw), table, n, sums, own_n, own_sums, weights, joint)
+            blocks = BlockSums(n, sums)
+            yield _Folded(joint, self.family_of(draw), draw.column_classes, table, blocks, own_n, own_sums)
 
     def _class_values(self, folded: _Folded, weights: FloatArray) -> FloatArray:
         """Return the values of cells by new row and column class, summed over row classes by weight."""
@@ -200,7 +218,7 @@ class BlockPredictive(Predictive[BlockDraw]):
             blocks, place = np.unique(blocks_of_class, return_inverse=True)
             merged = [np.repeat(array[None, blocks], len(who), axis=0) for array in (n, sums)]
             merge_own(folded.own_n, folded.own_sums, who, place, *merged)
-            add_weighted(level_values(self.family, *merged), who, place, weights[:, k], out)
+            add_weighted(level_values(folded.family, *merged), who, place, weights[:, k], out)
         return out
 
 
@@ -208,6 +226,7 @@ class _Folded(NamedTuple):
     """New rows under one draw, a class of their own last where there is one."""
 
     joint: FloatArray
+    family: CellFamily
     column_classes: Array
     table: Array
     blocks: BlockSums

@@ -9,7 +9,8 @@ import numpy as np
 
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.parameters import CoClusterParameters
-from permix.moves.base import Move
+from permix.moves.base import Cycle, Move
+from permix.partitions.priors import Gamma
 from permix.sampling.protocol import ChainState
 
 
@@ -28,23 +29,26 @@ def engine_of(matrix: EncodedMatrix, settings: CoClusterParameters) -> Engine:
     if settings.prior == "mondrian":
         from permix.cocluster.mondrian.state import MondrianData
 
-        return mondrian_engine(MondrianData.of(matrix), settings.budget)
+        return mondrian_engine(MondrianData.of(matrix), settings.budget, settings.learned_pseudo_count())
     priors: tuple[Any, Any] = settings.line_priors()
+    learned = settings.learned_pseudo_count()
     if settings.is_mixed:
+        from permix.cocluster.cells.learned import LearnPseudoCount
         from permix.cocluster.grid.mixed_state import MixedGibbs, MixedState
 
         parts = [*(prior.n for prior in priors), *(prior.pseudo_count for prior in priors)]
-        return Engine(lambda rng: MixedState(matrix, *parts).start(rng), MixedGibbs())
-    from permix.cocluster.grid.moves import grid_moves
+        moves: Move = Cycle([MixedGibbs(), LearnPseudoCount()])
+        return Engine(lambda rng: MixedState(matrix, *parts, learned=learned).start(rng), moves)
+    from permix.cocluster.grid.moves import matrix_moves
     from permix.cocluster.grid.state import GridState, seat_all_lines
 
-    moves = grid_moves(matrix.n_rows, matrix.n_columns)
-    return Engine(lambda rng: seat_all_lines(rng, GridState(matrix, *priors)), moves)
+    moves = matrix_moves(matrix.n_rows, matrix.n_columns)
+    return Engine(lambda rng: seat_all_lines(rng, GridState(matrix, *priors, learned)), moves)
 
 
-def mondrian_engine(data: Any, budget: float) -> Engine:
+def mondrian_engine(data: Any, budget: float, learned: Gamma | None = None) -> Engine:
     """Return that of nested cuts, of the cells of a matrix or of the labels of bases."""
     from permix.cocluster.mondrian.moves import mondrian_moves
     from permix.cocluster.mondrian.state import MondrianState
 
-    return Engine(lambda rng: MondrianState(data, budget, rng), mondrian_moves())
+    return Engine(lambda rng: MondrianState(data, budget, rng, learned), mondrian_moves())

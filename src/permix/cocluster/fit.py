@@ -74,8 +74,14 @@ class BlockFit:
 
     @property
     def family(self) -> CellFamily:
-        """What cells are made of, as fitted."""
-        return self.known_matrix.family
+        """What cells are made of, as fitted; a pseudo-count that is learned is the mean of all draws."""
+        given, learned = self.known_matrix.family, self._mean_pseudo_count
+        return given if learned is None else given.at(learned)
+
+    @property
+    def _mean_pseudo_count(self) -> float | None:
+        learned = self.draws.arrays.get("pseudo_count")
+        return None if learned is None else float(learned.mean())
 
     @property
     def known_matrix(self) -> EncodedMatrix:
@@ -120,11 +126,11 @@ class BlockFit:
         the same blocks are one group. Blocks are numbered 0, 1, ... by group of rows and group of columns.
         """
         if self.best_draw is not None:
-            return told_apart(self.block_draw(self.best_draw))
+            return told_apart(self.block_draw(self.best_draw))._replace(pseudo_count=self._mean_pseudo_count)
         assert self.row_estimate is not None
         assert self.column_estimate is not None
         rows, columns = by_size(self.row_estimate.labels), by_size(self.column_estimate.labels)
-        return grid_draw(rows, columns, self._row_prior())
+        return grid_draw(rows, columns, self._row_prior(), self._mean_pseudo_count)
 
     def labels(self, what: Side) -> npt.NDArray[np.int64]:
         """Return the group of each row, or of each column."""
@@ -164,20 +170,26 @@ class BlockFit:
     def block_draw(self, t: int) -> BlockDraw:
         """Return the blocks of one draw, chains one after another."""
         rows, columns = self.of_draw("row_labels", t), self.of_draw("column_labels", t)
+        learned = self._pseudo_count(t)
         if self.settings.prior == "mondrian":
             tree = self._tree_of(t)
-            return mondrian_draw(rows, columns, tree.table(), np.diff(tree.row_edges()))
+            return mondrian_draw(rows, columns, tree.table(), np.diff(tree.row_edges()), learned)
         if "row_memberships" in self.draws.arrays:
             # The groups that most cells of a line are in: not every group need be among them.
             rows, columns = canonical_labels(rows), canonical_labels(columns)
-        return grid_draw(rows, columns, self._row_prior(t))
+        return grid_draw(rows, columns, self._row_prior(t), learned)
+
+    def _pseudo_count(self, t: int) -> float | None:
+        """Return the pseudo-count of cells of a draw, where it is learned."""
+        return float(self.of_draw("pseudo_count", t)) if "pseudo_count" in self.draws.arrays else None
 
     def _mixed_draw(self, t: int) -> MixedDraw:
         rows, columns, n, sums = (self.of_draw(name, t) for name in MIXED)
         a, b = (prior.pseudo_count for prior in self.settings.line_priors())  # type: ignore[attr-defined]
         # Draws are kept in the smallest type that holds them, and sums of these must not run over.
         blocks = BlockSums(n.astype(np.int64), sums.astype(self.family.sums_dtype))
-        return MixedDraw(rows.astype(np.int64), columns.astype(np.int64), blocks, (a, b))
+        lines = (rows.astype(np.int64), columns.astype(np.int64))
+        return MixedDraw(*lines, blocks, (a, b), self._pseudo_count(t))
 
     def cluster_draws(self, what: Side) -> Array:
         """Return the group of each row, or column, in every draw: chains × draws × rows, or columns.
@@ -233,6 +245,7 @@ def cocluster_draws(matrix: EncodedMatrix, settings: CoClusterParameters) -> Dra
         "prior": settings.describe_prior(),
         "membership": settings.membership,
         "family": matrix.family.describe(),
+        "pseudo_count": settings.described_pseudo_count(),
         "shape": [matrix.n_rows, matrix.n_columns],
         "data": digest(matrix.by_row._asdict()),
     }

@@ -40,6 +40,7 @@ class MixedDraw(NamedTuple):
     column_cells: Array
     blocks: BlockSums
     pseudo_counts: tuple[float, float]  # of one group of rows, of one of columns
+    pseudo_count: float | None = None  # of cells, where it is learned
 
     @property
     def rows(self) -> FloatArray:
@@ -111,7 +112,7 @@ class MixedPredictive(Predictive[MixedDraw]):
         """Return the probability of every level, or the mean; see ``block_predict``."""
         total: Any = 0.0
         for draw in self.draws:
-            by_block = level_values(self.family, *draw.blocks)
+            by_block = level_values(self.family_of(draw), *draw.blocks)
             if rows is None:
                 total = total + np.einsum("ig,ghv,jh->ijv", draw.rows, by_block, draw.columns, optimize=True)
             else:
@@ -177,7 +178,7 @@ class MixedPredictive(Predictive[MixedDraw]):
         values = []
         for tried in self._folded(new, row):
             draw = tried.draw
-            by_block = np.tensordot(draw.rows[0], level_values(self.family, *draw.blocks), 1)
+            by_block = np.tensordot(draw.rows[0], level_values(self.family_of(draw), *draw.blocks), 1)
             values.append(_shares(draw.column_cells[columns], draw.pseudo_counts[1]) @ by_block)
         return np.asarray(np.mean(values, axis=0))
 
@@ -201,13 +202,13 @@ class MixedPredictive(Predictive[MixedDraw]):
                     np.array(draw.pseudo_counts),
                 )
                 proposals = np.empty((N_SWEEPS, draw.row_cells.shape[1]))
-                fold_row(rng, self.matrix.block_prior, others, codes, mixed, proposals)
-                yield _Tried(self.matrix.block_prior, others, codes, mixed, proposals, draw, number)
+                fold_row(rng, self.prior_of(draw), others, codes, mixed, proposals)
+                yield _Tried(self.prior_of(draw), others, codes, mixed, proposals, draw, number)
 
     def log_cells_of(self, draw: MixedDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
         out = np.empty(len(codes))
         if isinstance(self.family, CategoricalCells):
-            by_block = level_values(self.family, *draw.blocks)
+            by_block = level_values(self.family_of(draw), *draw.blocks)
             for level in range(by_block.shape[2]):
                 here = codes == level
                 shares = draw.rows[rows[here]] @ by_block[:, :, level]
@@ -216,7 +217,7 @@ class MixedPredictive(Predictive[MixedDraw]):
         log_rows, log_columns = np.log(draw.rows), np.log(draw.columns)
         for start in range(0, len(codes), CHUNK):
             part = slice(start, start + CHUNK)
-            log_values = self.family.log_predictive(codes[part, None, None], *draw.blocks)
+            log_values = self.family_of(draw).log_predictive(codes[part, None, None], *draw.blocks)
             log_values += log_rows[rows[part], :, None] + log_columns[columns[part], None, :]
             out[part] = np.logaddexp.reduce(log_values.reshape(len(log_values), -1), axis=1)
         return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from permix.cocluster.cells.registry import CELL_FAMILIES
 from permix.errors import Argument, DataError
@@ -106,6 +106,23 @@ class ConcentrationCheck(Concentration):
         return parts[0] if len(parts) == 1 else tuple(parts)
 
 
+class PseudoCountCheck(Concentration):
+    """A positive number, or a Gamma prior that learns it."""
+
+    noun = "float or Gamma"
+    option = "a positive number, or gamma(SHAPE,RATE) to learn it"
+
+    def convert(self, value: Any) -> Any:
+        found = super().convert(value)
+        return NotImplemented if isinstance(found, float) and found <= 0.0 else found
+
+    def must_be(self) -> str:
+        return "a positive number, or permix.Gamma(...) to learn it"
+
+    def to_json(self, value: Any) -> Any:
+        return None if value is None else super().to_json(value)
+
+
 class BaseCheck(Check):
     """How base co-clusterings are made: an estimator that is not fitted, or its parameters."""
 
@@ -174,7 +191,12 @@ class BlockParameters(ChainParameters):
                     said += [" or ", Argument("prior", other)]
                 raise DataError(Argument(name, getattr(self, name)), *said)
         family = self.family
-        if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
+        given = self.pseudo_count
+        if (
+            not isinstance(family, str)
+            and isinstance(given, float)
+            and given not in (1.0, family.pseudo_count)
+        ):
             why = f" would change nothing: the family given has its own, {family.pseudo_count!r}"
             raise DataError(Argument("pseudo_count", self.pseudo_count), why)
         if self.prior != "dp" and not all(isinstance(value, float) for value in self.concentrations()):
@@ -185,7 +207,12 @@ class BlockParameters(ChainParameters):
         """Return what cells of a block are made of, not resolved yet."""
         from permix.cocluster.cells.families import cell_family
 
-        return cell_family(self.family, self.pseudo_count)
+        given = self.pseudo_count
+        return cell_family(self.family, given if isinstance(given, float) else 1.0)
+
+    def with_family(self, family: CellFamily) -> Self:
+        """Return the same parameters with a family that has levels of its own."""
+        return self.replaced(family=family)
 
     def concentrations(self) -> tuple[float | Gamma, float | Gamma]:
         """Return the concentration of rows and that of columns."""
@@ -210,6 +237,14 @@ class BlockParameters(ChainParameters):
 
 class CoClusterParameters(BlockParameters):
     """Parameters of :class:`permix.CoClustering`."""
+
+    pseudo_count: float | Gamma | None = declare(  # type: ignore[assignment]
+        None,
+        PseudoCountCheck(special=(None,)),
+        "How many cells the prior of a block is worth: at every level, or altogether. By default it is "
+        "learned under a Gamma(1, 1) prior, unless the family is given with its own; a Gamma of yours "
+        "learns it, too.",
+    )
 
     prior: Literal["mfm", "dp", "dirichlet", "mondrian"] = declare(
         "mfm",
@@ -249,6 +284,23 @@ class CoClusterParameters(BlockParameters):
             if getattr(self, name) is None:
                 needs = (Argument("prior", "dirichlet"), " needs ", Argument(name), "; with ", mfm)
                 raise DataError(*needs, " the data say how many groups there are")
+
+    def learned_pseudo_count(self) -> Gamma | None:
+        """Return the prior of the pseudo-count of cells, where that is learned."""
+        from permix.partitions import Gamma
+
+        given = self.pseudo_count
+        if given is None and isinstance(self.family, str):
+            return Gamma()
+        return given if isinstance(given, Gamma) else None
+
+    def with_family(self, family: CellFamily) -> Self:
+        return self.replaced(family=family, pseudo_count=self.learned_pseudo_count() or self.pseudo_count)
+
+    def described_pseudo_count(self) -> Any:
+        """Return what identifies it, in values that JSON holds."""
+        learned = self.learned_pseudo_count()
+        return None if learned is None else learned.describe()
 
     @property
     def is_mixed(self) -> bool:
@@ -320,11 +372,13 @@ class EnsembleParameters(BlockParameters):
             shared = {name: getattr(self, name) for name in BlockParameters.declared}
             base = CoClusterParameters(prior=self.prior, **shared)
         # Each base is the last draw of a chain, and chains may differ: there is nothing to judge them by.
-        how = {
+        how: dict[str, Any] = {
             "n_jobs": self.n_jobs,
             "progress": self.progress,
             "store": store,
             "n_draws": base.n_fixed_draws,
         }
+        if base.pseudo_count is None:  # consensus blocks are filled under one that is given
+            how["pseudo_count"] = self.pseudo_count
         found: CoClusterParameters = base.replaced(n_chains=self.n_base, random_state=random_state, **how)
         return found

@@ -69,6 +69,10 @@ class CellFamily(abc.ABC):
                 object.__setattr__(self, field.name, value.item())
         check_number(self.pseudo_count, "pseudo_count")
 
+    def at(self, pseudo_count: float) -> Self:
+        """Return the same family with another pseudo-count."""
+        return dataclasses.replace(self, pseudo_count=pseudo_count)
+
     @abc.abstractmethod
     def resolve(self, values: Array) -> Self:
         """Return a copy whose hyper-parameters are all set for cells with these values."""

@@ -13,15 +13,17 @@ import numpy as np
 
 from permix.cocluster.cells.block_sums_jit import add_cells, log_blocks
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, grid_table
+from permix.cocluster.cells.families import CellFamily
+from permix.cocluster.cells.learned import LearnsCells
 from permix.cocluster.grid.mixed_jit import COLUMNS, ROWS, MixedCells, log_memberships, mixed_sweep
 from permix.cocluster.grid.state import GridState, seat_all_lines
 from permix.errors import DataError
 from permix.families.base import check_number
 from permix.moves.base import Info, Move, check_at_least
-from permix.partitions.priors import FiniteDirichlet
+from permix.partitions.priors import FiniteDirichlet, Gamma
 
 
-class MixedState:
+class MixedState(LearnsCells):
     """Row cluster and column cluster of every filled cell of a matrix, which is shared between chains.
 
     Some clusters may stay empty. Pseudo-counts are the Dirichlet parameter of every cluster in the shares of
@@ -36,12 +38,15 @@ class MixedState:
         n_column_clusters: int,
         row_pseudo_count: float,
         column_pseudo_count: float,
+        learned: Gamma | None = None,
     ) -> None:
         check_at_least(n_row_clusters, "n_row_clusters", 1)
         check_at_least(n_column_clusters, "n_column_clusters", 1)
         check_number(row_pseudo_count, "row_pseudo_count")
         check_number(column_pseudo_count, "column_pseudo_count")
         self.matrix = matrix
+        self.cell_family, self.learned = matrix.family, learned
+        self._block_prior = matrix.block_prior
         self.n_moved = 0
         # Lines without cells: nothing says what clusters they are in, and every draw says another.
         self._idle = [np.flatnonzero(np.diff(line.starts) == 0) for line in (matrix.by_row, matrix.by_column)]
@@ -59,8 +64,8 @@ class MixedState:
 
     def start(self, rng: np.random.Generator) -> Self:
         """Put every cell where its row and its column are in a grid found by sequential prediction."""
-        priors = map(FiniteDirichlet, self.mixed.cells.shape, self.mixed.pseudo_counts.tolist())
-        grid = seat_all_lines(rng, GridState(self.matrix, *priors))
+        rows, columns = map(FiniteDirichlet, self.mixed.cells.shape, self.mixed.pseudo_counts.tolist())
+        grid = seat_all_lines(rng, GridState(self.matrix, rows, columns))
         self.mixed.clusters[ROWS] = grid.rows.labels[self.matrix.rows]
         self.mixed.clusters[COLUMNS] = grid.columns.labels[self.matrix.by_row.others]
         self.refresh()
@@ -68,20 +73,20 @@ class MixedState:
 
     def sweep(self, rng: np.random.Generator) -> int:
         """One collapsed Gibbs visit to every filled cell; returns how many changed their block."""
-        self.n_moved = int(mixed_sweep(rng, self.matrix.block_prior, *self.matrix.by_row, self.mixed))
+        self.n_moved = int(mixed_sweep(rng, self._block_prior, *self.matrix.by_row, self.mixed))
         sides = zip(self.mixed.cells.shape, self._idle, strict=True)
         self._idle_labels = [rng.integers(n, size=len(lines)) for n, lines in sides]
         return self.n_moved
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the cells given their clusters."""
-        return float(log_blocks(self.matrix.block_prior, *self._flat)) + self.matrix.log_constant
+        return float(log_blocks(self._block_prior, *self.blocks())) + self.matrix.log_constant
 
     def log_prior(self) -> float:
-        """Log prior of the clusters of all cells."""
+        """Log prior of the clusters of all cells, and of the pseudo-count of cells where it is learned."""
         mixed = self.mixed
-        rows = log_memberships(mixed.row_counts, mixed.pseudo_counts[ROWS])
-        return float(rows + log_memberships(mixed.column_counts, mixed.pseudo_counts[COLUMNS]))
+        value = self.log_hyper_prior() + log_memberships(mixed.row_counts, mixed.pseudo_counts[ROWS])
+        return float(value + log_memberships(mixed.column_counts, mixed.pseudo_counts[COLUMNS]))
 
     def log_joint(self) -> float:
         """Log of prior × marginal likelihood, what a draw is weighed by."""
@@ -106,6 +111,7 @@ class MixedState:
             "n_blocks": int(np.count_nonzero(mixed.cells)),
             "log_likelihood": log_likelihood,
             "log_joint": log_likelihood + self.log_prior(),
+            **self.recorded(),
         }
 
     def progress(self) -> dict[str, float]:
@@ -122,17 +128,21 @@ class MixedState:
         # Every cell is a row and a column of its own here, whose classes are its clusters.
         starts = np.arange(matrix.n_cells + 1)
         each = (starts, starts[:-1].astype(np.int32), matrix.by_row.codes, *mixed.clusters)
-        add_cells(matrix.block_prior, *each, grid_table(*mixed.cells.shape), *self._flat)
+        add_cells(matrix.block_prior, *each, grid_table(*mixed.cells.shape), *self.blocks())
 
-    @property
-    def _flat(self) -> BlockSums:
+    def blocks(self) -> BlockSums:
         """Cells and sums of blocks, one block after another: the same memory."""
         mixed = self.mixed
         return BlockSums(mixed.cells.reshape(-1), mixed.sums.reshape(mixed.cells.size, -1))
 
+    def take_family(self, family: CellFamily) -> None:
+        self.cell_family = family
+        self._block_prior = family.block_prior(self.matrix.n_cells)
+
     def checkpoint(self) -> dict[str, np.ndarray]:
         idle_rows, idle_columns = self._idle_labels
-        return {"clusters": self.mixed.clusters.copy(), "idle_rows": idle_rows, "idle_columns": idle_columns}
+        idle = {"idle_rows": idle_rows, "idle_columns": idle_columns}
+        return {"clusters": self.mixed.clusters.copy(), **idle, **self.saved()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         clusters = np.asarray(arrays["clusters"])
@@ -149,6 +159,7 @@ class MixedState:
             fitting = labels.dtype.kind in "iu" and labels.shape == lines.shape
             if not fitting or np.any(labels < 0) or np.any(labels >= n):
                 raise DataError("the checkpoint's lines without cells are other ones")
+        self.take_saved(arrays)
         self._idle_labels = idle
         self.mixed.clusters[:] = clusters
         self.refresh()

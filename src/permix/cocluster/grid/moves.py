@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from permix.cocluster.cells.learned import LearnPseudoCount
 from permix.cocluster.grid.state import GridState, Side
 from permix.moves.base import Cycle, Info, Move, checked, combined
 from permix.moves.concentration import Concentration
@@ -59,6 +60,11 @@ def grid_moves(n_rows: int, n_columns: int) -> Move:
     (:func:`~permix.cocluster.grid.state.seat_all_lines`) is near enough.
     """
     return Cycle([OnRows(_usual(n_rows)), OnColumns(_usual(n_columns))])
+
+
+def matrix_moves(n_rows: int, n_columns: int) -> Move:
+    """Return what one iteration of a grid co-clustering of a matrix is: its pseudo-count may be learned."""
+    return Cycle([grid_moves(n_rows, n_columns), LearnPseudoCount()])
 
 
 def _usual(n: int) -> list[Move]:

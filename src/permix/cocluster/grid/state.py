@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from permix.cocluster.cells.block_sums_jit import log_blocks
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix, grid_table
+from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, grid_table
+from permix.cocluster.cells.families import CellFamily
+from permix.cocluster.cells.learned import LearnsCells
 from permix.cocluster.cells.line_family import LineFamily, line_family
 from permix.cocluster.grid.sides import TwoSidedState
 from permix.data.labels import Array
@@ -23,7 +26,7 @@ from permix.families.base import Family
 from permix.families.contract_jit import score_new_data
 from permix.moves.state import FIRST_CAPACITY, MixtureState, learned_concentration, log_gamma_density, roomy
 from permix.partitions.labels import canonical_labels
-from permix.partitions.priors import PartitionPrior
+from permix.partitions.priors import Gamma, PartitionPrior
 
 Side = Literal["rows", "columns"]
 # Columns are thrown into groups at random for the first rows to be told apart by. One group would hide rows
@@ -76,16 +79,27 @@ class Axis:
 
         What moves keep for a mixture has the old size: they are handed another mixture.
         """
+        self._replace(self.family.like(self.family.lines, group_capacity))
+
+    def _replace(self, family: LineFamily) -> None:
+        """Go on with another family, all lines where they are."""
         old = self.mixture
-        self._take(self.family.like(self.family.lines, group_capacity), old.prior_spec, old.empty_scores)
+        self._take(family, old.prior_spec, old.empty_scores)
         self.mixture.labels[:] = old.labels
         self.mixture.n_clusters = old.n_clusters
         self.mixture.concentration = old.concentration
         self.mixture.n_moved = old.n_moved
         self.mixture.make_room(old.capacity)
+        self.mixture.sizes[: old.n_clusters] = old.sizes_in_use
+
+    def take_prior(self, prior: CountPrior | MomentPrior, tables: Any) -> None:
+        """Go on with another prior of blocks; lines have to be grouped anew."""
+        old = self.family
+        self._grouped_by = None
+        self._replace(type(old)(old.lines, prior, old.group_capacity, tables))
 
 
-class GridState(TwoSidedState):
+class GridState(LearnsCells, TwoSidedState):
     """Partitions of the rows and of the columns of a matrix, which is shared between chains.
 
     A Dirichlet process whose concentration is a ``Gamma`` learns it. A new state has all rows in one cluster
@@ -96,9 +110,15 @@ class GridState(TwoSidedState):
     whose: ClassVar[str] = "a grid co-clustering"
 
     def __init__(
-        self, matrix: EncodedMatrix, row_prior: PartitionPrior, column_prior: PartitionPrior
+        self,
+        matrix: EncodedMatrix,
+        row_prior: PartitionPrior,
+        column_prior: PartitionPrior,
+        learned: Gamma | None = None,
     ) -> None:
         self.matrix = matrix
+        self.cell_family, self.learned = matrix.family, learned
+        self._block_prior = matrix.block_prior
         family = line_family(matrix, FIRST_CAPACITY)
         self._rows = Axis(family, row_prior)
         self._columns = Axis(family.like(matrix.by_column, FIRST_CAPACITY), column_prior)
@@ -130,14 +150,22 @@ class GridState(TwoSidedState):
         Summed in an order that does not depend on how clusters are numbered: chains that agree on the
         partitions agree on it to the last bit.
         """
-        matrix = self.matrix
+        return float(log_blocks(self._block_prior, *self.blocks())) + self.matrix.log_constant
+
+    def blocks(self) -> BlockSums:
         table = grid_table(self.rows.n_clusters, self.columns.n_clusters)
         row_labels, column_labels = (canonical_labels(side.labels) for side in (self.rows, self.columns))
-        sums = matrix.block_sums(row_labels, column_labels, table, table.size)
-        return float(log_blocks(matrix.block_prior, *sums)) + matrix.log_constant
+        return self.matrix.block_sums(row_labels, column_labels, table, table.size)
+
+    def take_family(self, family: CellFamily) -> None:
+        self.cell_family = family
+        self._block_prior = family.block_prior(self.matrix.n_cells)
+        # Rows come first, columns share their tables.
+        self._rows.take_prior(self._block_prior, None)
+        self._columns.take_prior(self._block_prior, self._rows.family.tables)
 
     def log_prior(self) -> float:
-        value = 0.0
+        value = self.log_hyper_prior()
         for side in (self.rows, self.columns):
             value += side.prior.log_prob(np.sort(side.sizes_in_use))
             gamma = learned_concentration(side.prior_spec)
@@ -149,7 +177,14 @@ class GridState(TwoSidedState):
         self._rows.group(self.columns.labels, self.columns.n_clusters)
         self._columns.group(self.rows.labels, self.rows.n_clusters)
 
+    def record(self) -> dict[str, float | int | Array]:
+        return {**super().record(), **self.recorded()}
+
+    def checkpoint(self) -> dict[str, Array]:
+        return {**super().checkpoint(), **self.saved()}
+
     def restore(self, arrays: Mapping[str, Array]) -> None:
+        self.take_saved(arrays)
         super().restore(arrays)
         self.refresh()
 

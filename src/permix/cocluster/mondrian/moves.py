@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from permix.cocluster.cells.learned import LearnPseudoCount
 from permix.cocluster.mondrian.moves_jit import CHANGE, PLACE, REDRAW, ROTATE, SHIFT, STRETCH, TIMES
 from permix.cocluster.mondrian.state import MondrianState
 from permix.cocluster.mondrian.tree_jit import HIGH, LEAF, LOW, PARENT, TIME
@@ -100,4 +101,4 @@ class RedrawSubtree(Proposals):
 
 def mondrian_moves() -> Cycle:
     """Return what one iteration does by default."""
-    return Cycle([ChangeCuts(), PlaceLines(), ShiftCuts(), RotateCuts(), RedrawSubtree()])
+    return Cycle([ChangeCuts(), PlaceLines(), ShiftCuts(), RotateCuts(), RedrawSubtree(), LearnPseudoCount()])

@@ -11,9 +11,10 @@ from permix.cocluster.mondrian.cuts_jit import change_cuts
 from permix.cocluster.mondrian.lines_jit import recount, sweep
 from permix.cocluster.mondrian.rotate_jit import rotate_cuts
 from permix.cocluster.mondrian.shift_jit import draw_times, graft, redraw_subtree, shift_cuts, stretch_cuts
+from permix.cocluster.mondrian.tree_jit import mark_leaves
 from permix.kernels.jit import kernel
 
-PUT_DOWN, PLACE, CHANGE, STRETCH, SHIFT, TIMES, ROTATE, REDRAW = range(8)
+PUT_DOWN, MARK, PLACE, CHANGE, STRETCH, SHIFT, TIMES, ROTATE, REDRAW = range(9)
 
 
 @kernel
@@ -23,7 +24,8 @@ def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts
     Parameters
     ----------
     move : int
-        PUT_DOWN replaces the tree by ``cuts`` and counts the cells of its leaves; PLACE draws where lines of
+        PUT_DOWN replaces the tree by ``cuts`` and counts the cells of its leaves; MARK computes the marginal
+        likelihoods of leaves from what was counted; PLACE draws where lines of
         axis ``numbers[0]`` are; the others are proposed ``numbers[0]`` times.
     numbers : pair of int
         The second is the number of scans of CHANGE, and the node below which REDRAW puts ``cuts``.
@@ -39,6 +41,8 @@ def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts
     if move == PUT_DOWN:
         graft(tree, 0, cuts[0], cuts[1], cuts[2])
         recount(prior, tree, 0, data[0], places[0], places[1])
+    elif move == MARK:
+        mark_leaves(prior, tree, 0)
     elif move == PLACE:
         n_made = sweep(rng, n, prior, tree, data[n], places[n], places[1 - n])
     elif move == CHANGE:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 
 from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines
 from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior
 from permix.cocluster.cells.cell_lines_jit import Lines
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix
+from permix.cocluster.cells.families import CellFamily
+from permix.cocluster.cells.learned import LearnsCells
 from permix.cocluster.mondrian import bases_jit, labels_jit  # noqa: F401 - sweeps that the move PLACE finds by type
-from permix.cocluster.mondrian.moves_jit import PUT_DOWN, make_move
+from permix.cocluster.mondrian.moves_jit import MARK, PUT_DOWN, make_move
 from permix.cocluster.mondrian.tree_jit import (
     FIRST,
     FREE,
@@ -25,6 +28,7 @@ from permix.cocluster.mondrian.tree_jit import (
 )
 from permix.errors import DataError
 from permix.partitions.mondrian import MondrianTree, check_budget
+from permix.partitions.priors import Gamma
 
 FIRST_CAPACITY = 64
 # For what draws nothing.
@@ -46,23 +50,31 @@ class MondrianData:
     n_slots: int
     sums_dtype: type
     log_constant: float = 0.0
+    family: CellFamily | None = None  # of the cells of a matrix; bases have none
 
     @classmethod
     def of(cls, matrix: EncodedMatrix) -> MondrianData:
         """Return those of a matrix."""
-        cells = (matrix.n_rows, matrix.n_columns, matrix.family.n_slots, matrix.family.sums_dtype)
-        return cls(matrix.block_prior, matrix.by_row, matrix.by_column, *cells, matrix.log_constant)
+        family = matrix.family
+        cells = (matrix.n_rows, matrix.n_columns, family.n_slots, family.sums_dtype)
+        prior = matrix.block_prior
+        return cls(prior, matrix.by_row, matrix.by_column, *cells, matrix.log_constant, family)
 
 
-class MondrianState:
+class MondrianState(LearnsCells):
     """A Mondrian partition of the unit square and coordinates of rows and columns.
 
     The first coordinates, ``places`` of rows and of columns, are drawn, and the first partition has no cut
     (algorithm 2). Cached statistics of leaves are in ``tree``; checkpoints hold what cannot be recomputed.
     """
 
-    def __init__(self, data: MondrianData, budget: float, rng: np.random.Generator) -> None:
+    def __init__(
+        self, data: MondrianData, budget: float, rng: np.random.Generator, learned: Gamma | None = None
+    ) -> None:
         self.data = data
+        self.block_prior, self.learned = data.block_prior, learned
+        if data.family is not None:
+            self.cell_family = data.family
         self.budget = check_budget(budget)
         self.places = (rng.random(data.n_rows), rng.random(data.n_columns))
         self.lines = (data.by_row, data.by_column)
@@ -93,7 +105,7 @@ class MondrianState:
         self, rng: np.random.Generator, move: int, n: int, second: int = 0, cuts: Cuts = NO_CUTS
     ) -> tuple[int, int]:
         """Make one of the moves of ``moves_jit``; returns how many proposals were made and accepted."""
-        trees = (self.data.block_prior, self.budget, self.tree, self.spare)
+        trees = (self.block_prior, self.budget, self.tree, self.spare)
         n_tried, n_made = make_move(rng, move, (n, second), *trees, self.lines, self.places, cuts)
         return int(n_tried), int(n_made)
 
@@ -110,6 +122,15 @@ class MondrianState:
         """Number of leaves."""
         return int(np.count_nonzero(self.tree.axis == LEAF))
 
+    def blocks(self) -> BlockSums:
+        leaves = np.flatnonzero(self.tree.axis == LEAF)
+        return BlockSums(self.tree.n_cells[leaves], self.tree.sums[leaves])
+
+    def take_family(self, family: CellFamily) -> None:
+        self.cell_family = family
+        self.block_prior = family.block_prior(len(cast(Lines, self.data.by_row).codes))
+        self.make(NO_CHANCE, MARK, 0)
+
     def log_likelihood(self) -> float:
         """Log marginal likelihood of all cells given the blocks.
 
@@ -119,13 +140,13 @@ class MondrianState:
         return float(marginals.sum()) + self.data.log_constant
 
     def log_prior(self) -> float:
-        """Log density of the cuts; that of the coordinates is 0."""
+        """Log density of the cuts, that of the coordinates being 0, and of what is learned of cells."""
         nodes = np.flatnonzero(self.tree.axis >= 0)
         across = 1 - self.tree.axis[nodes]
         lengths = self.tree.numbers[nodes, HIGH + across] - self.tree.numbers[nodes, LOW + across]
         # Sorted: the sum must not depend on how nodes are numbered.
         terms = np.sort(lengths * (self.budget - self.tree.time[nodes]))
-        return -float(terms.sum()) - 2.0 * self.budget
+        return self.log_hyper_prior() - float(terms.sum()) - 2.0 * self.budget
 
     def log_joint(self) -> float:
         """Log of prior density × marginal likelihood."""
@@ -175,6 +196,7 @@ class MondrianState:
             "tree_axis": axis,
             "tree_cut": cuts,
             "tree_time": times,
+            **self.recorded(),
         }
 
     def progress(self) -> dict[str, float]:
@@ -182,7 +204,11 @@ class MondrianState:
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         places = {"rows": self.places[0].copy(), "columns": self.places[1].copy()}
-        return {**places, **dict(zip(("axis", "cuts", "times"), self.preorder(), strict=True))}
+        return {
+            **places,
+            **dict(zip(("axis", "cuts", "times"), self.preorder(), strict=True)),
+            **self.saved(),
+        }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         for places, name in zip(self.places, ("rows", "columns"), strict=True):
@@ -194,4 +220,5 @@ class MondrianState:
         cuts, times = (np.asarray(arrays[name], dtype=np.float64) for name in ("cuts", "times"))
         # Building a tree checks it, as compiled code does not; it would round the times.
         MondrianTree.from_preorder(axis, cuts, times, self.budget)
+        self.take_saved(arrays)
         self._put_down((axis, cuts, times))
