@@ -413,7 +413,8 @@ def test_what_every_estimator_has(fitted, parts):
     assert fitted.score(X) == pytest.approx(scores.mean(), rel=1e-12)
     assert isinstance(fitted.score(X), float)
     table = fitted.summary()
-    assert list(table.columns) == ["of", "group", "size", "share", "how_sure", "members"]
+    expected = ["of", "group", "size", "share", "how_sure", "found_in_chains", "agreement", "members"]
+    assert list(table.columns) == expected
     for of, labels, names in (
         ("rows", fitted.row_labels_, PEOPLE),
         ("columns", fitted.column_labels_, NAMES),

@@ -21,7 +21,8 @@ def fit_checks(fit: BlockFit, data: Any, n_replicates: int, random_state: Any) -
     if data is not None:
         raise DataError("checks are about the matrix that was fitted, which the fit has: leave X out")
     n_replicates = Whole(FEWEST_REPLICATES)("n_replicates", n_replicates)
-    matrix, family, draws = fit.known_matrix, fit.family, fit.predictive.draws
+    matrix, predictive = fit.known_matrix, fit.predictive
+    draws = predictive.draws
     rows, columns = matrix.rows, matrix.by_row.others
     margins = Margins(fit, rows, columns)
 
@@ -34,7 +35,7 @@ def fit_checks(fit: BlockFit, data: Any, n_replicates: int, random_state: Any) -
             assert isinstance(chosen, BlockDraw)
             n, totals = block_sums(matrix, chosen)
             block = chosen.table[chosen.row_classes[rows], chosen.column_classes[columns]]
-        return margins.of(family.draw(stream, n, totals, block))
+        return margins.of(predictive.family_of(chosen).draw(stream, n, totals, block))
 
     seen = margins.of(matrix.by_row.codes)
     return compare(seen, replicated(draw, n_replicates, generator(random_state)), matrix.n_rows)
