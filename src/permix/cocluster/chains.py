@@ -36,9 +36,10 @@ def engine_of(matrix: EncodedMatrix, settings: CoClusterParameters) -> Engine:
         from permix.cocluster.cells.learned import LearnPseudoCount
         from permix.cocluster.grid.mixed_state import MixedGibbs, MixedState
 
-        parts = [*(prior.n for prior in priors), *(prior.pseudo_count for prior in priors)]
+        rows, columns = priors
+        parts = (rows.n, columns.n, rows.pseudo_count, columns.pseudo_count, learned)
         moves: Move = Cycle([MixedGibbs(), LearnPseudoCount()])
-        return Engine(lambda rng: MixedState(matrix, *parts, learned=learned).start(rng), moves)
+        return Engine(lambda rng: MixedState(matrix, *parts).start(rng), moves)
     from permix.cocluster.grid.moves import matrix_moves
     from permix.cocluster.grid.state import GridState, seat_all_lines
 
