@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -65,16 +63,18 @@ def package(tmp_path):
     return tmp_path
 
 
-def answer(folder, compiled=None, **more):
-    """Run the program in a process of its own; return what it printed and what it said besides."""
-    environment = os.environ | {"PERMIX_COMPILED": str(compiled or folder / "compiled"), **more}
-    # Python itself would miss an edit of a file within a second if it kept its bytecode.
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    environment["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [environment.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, str(folder / "run.py")], env=environment, capture_output=True, text=True, check=True
-    )
-    return done.stdout.split(), done.stderr
+@pytest.fixture
+def answer(forks):
+    def answer(folder, compiled=None, **more):
+        """Run the program in a process of its own; return what it printed and what it said besides."""
+        environment = os.environ | {"PERMIX_COMPILED": str(compiled or folder / "compiled"), **more}
+        # Python itself would miss an edit of a file within a second if it kept its bytecode.
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        done = forks.run(folder / "run.py", environment=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split(), done.stderr
+
+    return answer
 
 
 def edit(path, old, new):
@@ -86,7 +86,7 @@ def edit(path, old, new):
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def test_a_second_process_compiles_nothing_and_an_edit_anywhere_below_is_seen(package):
+def test_a_second_process_compiles_nothing_and_an_edit_anywhere_below_is_seen(package, answer):
     assert answer(package)[0] == ["8.0", "True"]
     assert answer(package)[0] == ["8.0", "False"]
     edit(package / "toy/helper.py", "2.0", "3.0")
@@ -97,7 +97,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_anywhere_below_is_seen(pa
     assert answer(package)[0] == ["12.0", "False"]
 
 
-def test_a_damaged_entry_is_compiled_again(package):
+def test_a_damaged_entry_is_compiled_again(package, answer):
     answer(package)
     for entry in (package / "compiled").glob("*.bin"):
         entry.write_bytes(entry.read_bytes()[:100])
@@ -105,7 +105,7 @@ def test_a_damaged_entry_is_compiled_again(package):
     assert answer(package)[0] == ["8.0", "False"]
 
 
-def test_a_folder_that_cannot_be_made_costs_a_warning_only(package):
+def test_a_folder_that_cannot_be_made_costs_a_warning_only(package, answer):
     (package / "file").write_text("")
     printed, said = answer(package, package / "file" / "below")
     assert printed == ["8.0", "True"]
@@ -163,29 +163,29 @@ def odd(tmp_path):
     return tmp_path
 
 
-def test_relative_imports_are_followed(odd):
+def test_relative_imports_are_followed(odd, answer):
     assert answer(odd)[0] == ["20.0", "True"]
     edit(odd / "odd/one.py", "1.0", "2.0")
     assert answer(odd)[0] == ["30.0", "True"]
 
 
-def run_program(folder, name):
+def run_program(answer, folder, name):
     (folder / "run.py").write_text(ODD[name])
     return answer(folder)[0]
 
 
-def test_a_file_edited_after_its_import_does_not_leave_its_old_code_behind(odd):
-    assert run_program(odd, "edited.py") == ["2.0"]
+def test_a_file_edited_after_its_import_does_not_leave_its_old_code_behind(odd, answer):
+    assert run_program(answer, odd, "edited.py") == ["2.0"]
     (odd / "run.py").write_text("from odd.one import one\nprint(one(1.0))\n")
     assert answer(odd)[0] == ["6.0"]
 
 
-def test_functions_made_by_a_function_are_not_mixed_up(odd):
-    assert run_program(odd, "factory.py") == ["2.0", "3.0"]
+def test_functions_made_by_a_function_are_not_mixed_up(odd, answer):
+    assert run_program(answer, odd, "factory.py") == ["2.0", "3.0"]
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions of another sort")
-def test_a_folder_that_others_can_write_is_not_used(package):
+def test_a_folder_that_others_can_write_is_not_used(package, answer):
     """Entries are unpickled: one that somebody else put there would be code of theirs."""
     folder = package / "compiled"
     folder.mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ import time
 import pytest
 from numba.core import types
 
-from benchmarks.start import FITS, fit_command, kernels_called, write_files
+from benchmarks.start import FITS, RECORD, fit_command, write_files
 from permix.errors import PermixWarning
 from permix.kernels import first_runs
 from permix.partitions.geometry_jit import canonicalise
@@ -19,10 +20,13 @@ from permix.runtime.compiling import Compiling
 
 
 @pytest.mark.parametrize("what", FITS)
-def test_the_list_is_what_runs_use(what, tmp_path):
+def test_the_list_is_what_runs_use(what, tmp_path, forks):
     """If this fails, kernels or signatures changed: python -m benchmarks.start --list writes the list."""
     write_files(tmp_path)
-    used = kernels_called(fit_command(what).removeprefix("-m permix "), tmp_path)
+    (tmp_path / "record.py").write_text(RECORD)
+    done = forks.run(tmp_path / "record.py", *shlex.split(fit_command(what).removeprefix("-m permix ")))
+    assert done.returncode == 0, done.stderr
+    used = json.loads(done.stdout.splitlines()[-1])
     listed = json.loads(first_runs.FILE.read_text())[what]
     assert sorted(map(json.dumps, used)) == sorted(map(json.dumps, listed))
     for call in first_runs.first_runs()[what]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 
@@ -37,16 +35,11 @@ with event.install_recorder("numba:compile") as compiled:
 """
 
 
-def test_what_was_kept_answers_and_fails_like_what_was_compiled(tmp_path):
+def test_what_was_kept_answers_and_fails_like_what_was_compiled(tmp_path, forks):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     environment = os.environ | {"PERMIX_COMPILED": str(tmp_path / "compiled")}
-    outputs = [
-        subprocess.run(
-            [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True
-        ).stdout
-        for _ in range(2)
-    ]
+    outputs = [forks.run(program, environment=environment).stdout for _ in range(2)]
     expected = "[2.0, 3.0] 5.0 a root of a negative number"
     assert outputs == [f"{expected} True\n", f"{expected} False\n"]
 
