@@ -116,7 +116,7 @@ HOSTILE = {
     "negative error": array_by("history", put((0, 1), -1.0)),
     "no history": array_by("history", lambda a: a[:0]),
     "no restart": array_by("start_log_likelihoods", lambda a: a[:0]),
-    "more restarts than asked": array_by("start_log_likelihoods", lambda a: np.append(a, a)),
+    "more restarts than allowed": array_by("start_log_likelihoods", lambda a: np.tile(a, 5)),
     "endless restart": array_by("start_log_likelihoods", put(0, np.inf)),
     "endless likelihood": array_by("log_likelihood", put(0, np.inf)),
     "undefined error": array_by("log_likelihood", put(1, np.nan)),

@@ -64,7 +64,13 @@ def averaged_statistics(em, components, n_rounds):
     return values, [statistics for _, statistics in rounds]
 
 
-def test_monte_carlo_e_step_is_the_expectation():
+@pytest.fixture
+def no_sums(monkeypatch):
+    """Rows that leave much open are drawn, however few they are."""
+    monkeypatch.setattr("permix.mallows.sum_rounds.MOST_SETS", 0)
+
+
+def test_monte_carlo_e_step_is_the_expectation(no_sums):
     """Partial orders that do not partition the items: members and tournaments of what is drawn."""
     partial = [relation for relation in POSETS if not oracle.is_partitioned(relation, 4)]
     profile = Profile.of(agents_of(partial, 4))
@@ -110,7 +116,7 @@ def expected_log_likelihood(statistics, k, center, decay, n):
     return -decay * against - statistics.rankings[k] * log_normalizer(decay, n) + inside
 
 
-def test_m_step_is_the_maximum():
+def test_m_step_is_the_maximum(no_sums):
     """Over all centers and a fine grid of dispersions, with partitioned and other agents together."""
     rng = np.random.default_rng(3)
     relations = [POSETS[i] for i in rng.choice(len(POSETS), 60)]
@@ -210,7 +216,7 @@ def all_kinds(seed, n_items=8, n_agents=600):
     ), made
 
 
-def test_planted_mixture_from_all_kinds_of_preferences():
+def test_planted_mixture_from_all_kinds_of_preferences(no_sums):
     preferences, made = all_kinds(1)
     fit = fit_mallows(preferences, MallowsParameters(2, n_init=3, random_state=0))
     assert fit.converged
@@ -222,7 +228,7 @@ def test_planted_mixture_from_all_kinds_of_preferences():
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_same_result_whatever_the_threads(exact):
+def test_same_result_whatever_the_threads(exact, no_sums):
     preferences = some_full_top_and_levels(2) if exact else all_kinds(2)[0]
     fits = [
         fit_mallows(preferences, MallowsParameters(2, n_init=3, max_iter=15, random_state=5, n_jobs=jobs))
@@ -244,7 +250,7 @@ def test_counts_stand_for_rows():
         np.testing.assert_allclose(a, b, atol=1e-8)
 
 
-def test_counts_stand_for_rows_that_are_drawn():
+def test_counts_stand_for_rows_that_are_drawn(no_sums):
     relation = frozenset({(3, 0)})
     one = agents_of([relation], 4)
     many = one._replaced(counts=np.array([50]))
@@ -280,7 +286,7 @@ def test_identical_rankings_and_single_items():
     assert np.isfinite(twice.probabilities).all()
 
 
-def test_interrupt_keeps_the_best_so_far():
+def test_interrupt_keeps_the_best_so_far(no_sums):
     preferences = all_kinds(3)[0]
     timer = threading.Timer(1.5, _thread.interrupt_main)
     timer.start()
@@ -308,7 +314,7 @@ def test_sushi(data_folder):
     assert best_decay(float(score), 5000.0, np.zeros(11), 9.0) == pytest.approx(0.2412, abs=5e-5)
 
 
-def test_starts_race_on_a_part_of_many_agents(monkeypatch):
+def test_starts_race_on_a_part_of_many_agents(monkeypatch, no_sums):
     """The best start goes on with everybody: nobody is left out of the fit, whatever the kind of steps."""
     from permix.mallows import restarts as mallows_restarts
 
@@ -343,7 +349,8 @@ def test_no_component_dies():
     """More components fit better, and nobody is left with weight zero while others could be helped."""
     data = as_preferences(make_mallows_mixture(40, 6, 4, dispersion=0.5, random_state=1).data)
     found = [
-        float(fit_mallows(data, MallowsParameters(k, random_state=1)).log_likelihood) for k in (8, 10, 12)
+        float(fit_mallows(data, MallowsParameters(k, random_state=1, n_init=3)).log_likelihood)
+        for k in (8, 10, 12)
     ]
     assert found == sorted(found)
     many = as_preferences(make_mallows_mixture(300, 6, 3, dispersion=0.5, random_state=1).data)

@@ -241,11 +241,11 @@ def test_moves_of_different_rows_use_different_numbers():
 def sums(preferences, mixture, limit):
     c = components_of(mixture)
     n = len(preferences)
-    out, solved = np.full((n, c.n_components), np.nan), np.zeros(n, np.bool_)
+    out, n_sets = np.full((n, c.n_components), np.nan), np.zeros(n, np.int64)
     totals = np.array([log_normalizer(decay, c.n_items) for decay in c.decays])
     work = (preferences.arrays(), np.arange(n), items_before(c.centers), c.decays, totals, limit)
-    normalizer_rows(0, n, *work, out, solved)
-    return out + c.log_weights, solved
+    normalizer_rows(0, n, *work, out, n_sets, np.empty((0, 0, 0, 0)))
+    return out + c.log_weights, n_sets > 0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.preference_input import as_preferences
 from permix.kernels.kemeny_search import order_score
 from permix.mallows.em import MallowsEM
+from permix.mallows.level_rounds import LevelRounds
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.word_rounds import WordRounds
 from permix.runtime.threads import at_most
 from tests.distributions.conditioning.test_pair_words import some_rows
 
@@ -27,8 +29,8 @@ def both_ways(preferences):
     plain = Profile.of(preferences)
     plain.__dict__["_words"] = None
     found = [MallowsEM(profile, MallowsParameters(3), KEY) for profile in (Profile.of(preferences), plain)]
-    assert found[0]._rounds is not None
-    assert found[1]._rounds is None
+    assert isinstance(found[0].parts[0], WordRounds)
+    assert isinstance(found[1].parts[0], LevelRounds)
     return found
 
 
@@ -45,7 +47,7 @@ def test_e_step(n_items, full):
         for k in range(3):
             assert found.against[k] == pytest.approx(order_score(found.wins[k], components.centers[k]))
     # The broken twin: one center's distances are one too large.
-    by_words._rounds.codes[0] += 1
+    by_words.parts[0].codes[0] += 1
     assert float(by_words.e_step(components, 0)[0]) != pytest.approx(float(other), rel=1e-6)
 
 

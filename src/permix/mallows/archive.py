@@ -9,6 +9,7 @@ from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import MIXTURE_FACTS, MIXTURE_FIELDS, log_likelihood_of, pack_mixture
 from permix.estimators.fields import field, finite, not_negative, permutations, require
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.restarts import MOST_TIMES
 from permix.mallows.results import MallowsFit
 
 
@@ -26,7 +27,7 @@ def _pack(fit: MallowsFit) -> Content:
 def _build(saved: Saved) -> MallowsFit:
     settings, facts, arrays, sizes = saved[:4]
     require(sizes["groups"] == settings.n_components and sizes["items"] == len(facts["items"]), "groups")
-    require(sizes["starts"] <= settings.n_init, "restarts")
+    require(sizes["starts"] <= MOST_TIMES * settings.n_init, "restarts")
     require(not np.any(arrays["start_log_likelihoods"] == np.inf), "restarts")
     history = arrays["history"]
     require(bool(np.all(np.isfinite(history))) and bool(np.all(history[:, 1] >= 0.0)), "history")

@@ -86,17 +86,28 @@ def _weights(lattice, before, decay):
 
 
 @kernel
-def normalizer_rows(first, last, arrays, agents, before, decays, log_totals, limit, out, solved):
+def normalizer_rows(first, last, arrays, agents, before, decays, log_totals, limit, out, n_sets, pairs):
     """Set ``out[j, k]`` to ln P(v | component k) for agents first..last-1 with at most ``limit`` down-sets.
 
-    ``before`` is of :func:`items_before`; ``decays`` and ``log_totals`` are λ_k and ln Z_k.
+    ``before`` is of :func:`items_before`; ``decays`` and ``log_totals`` are λ_k and ln Z_k. ``n_sets[j]`` is
+    how many down-sets there are, -1 where too many. ``pairs`` (J, K, m, m), unless empty, is filled with
+    P(a before b | v, component k).
     """
+    n = before.shape[1]
     for j in range(first, last):
-        lattice = _lattice(arrays, agents[j], before.shape[1], limit)
-        solved[j] = lattice.n_sets > 0
-        if solved[j]:
-            for k in range(decays.size):
-                out[j, k] = sums_below(lattice, _weights(lattice, before[k], decays[k]))[0] - log_totals[k]
+        lattice = _lattice(arrays, agents[j], n, limit)
+        n_sets[j] = lattice.n_sets
+        if lattice.n_sets < 0:
+            continue
+        for k in range(decays.size):
+            weights = _weights(lattice, before[k], decays[k])
+            below = sums_below(lattice, weights)
+            out[j, k] = below[0] - log_totals[k]
+            if pairs.size:
+                found = downset_marginals(lattice, edge_probabilities(lattice, weights, below), n)[1]
+                for a in range(n):
+                    for b in range(n):
+                        pairs[j, k, a, b] = found[a, b]
 
 
 @kernel

@@ -18,24 +18,21 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.distributions.base import Estimate
-from permix.distributions.conditioning.agent_posteriors import (
-    CHUNK,
-    Profile,
-    particle_draws,
-    partition_distances,
-    partition_log_normalizers,
-)
+from permix.distributions.conditioning.agent_posteriors import CHUNK, Profile, particle_draws
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
 from permix.distributions.conditioning.tournaments_jit import count_drawn
-from permix.kernels.comparisons import weigh_levels_compiled
+from permix.mallows.exchanges import ExactRows, exchange_neighbors
+from permix.mallows.level_rounds import LevelRounds
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.word_rounds import NO_UNIFORMS, Statistics, WordRounds, improve
+from permix.mallows.statistics import Statistics, improve, responsibilities
+from permix.mallows.sum_rounds import SumRounds, are_few
+from permix.mallows.word_rounds import WordRounds
 from permix.runtime.threads import over_rows
 
 # Independent sets of particles for every agent and component: two give an error.
 N_SETS = 2
-# Where agents are few, more draws of each: together at least this many in a round.
+# Where different agents are few, more draws of each: together this many in a round, or one for each agent.
 LEAST_DRAWS = 2000
 # A component this much less probable than an agent's best one is left out for some rounds.
 FAR_BEHIND = 6.0
@@ -49,8 +46,6 @@ REACH = 3.0
 # Rounds over which the likelihood must rise, and rounds of averaging after it stopped rising.
 WINDOW = 4
 N_AVERAGED = 6
-# Responsibilities below this are zero.
-NEGLIGIBLE = 1e-15
 
 
 class Follow(NamedTuple):
@@ -67,6 +62,7 @@ class Run(NamedTuple):
     log_likelihood: Estimate
     history: Array
     converged: bool
+    gained: float = 0.0  # how far the log-likelihood rose from the first exchange of neighbors on
 
 
 class MallowsEM:
@@ -78,12 +74,19 @@ class MallowsEM:
         self.key = key
         self._most = -math.log(settings.min_dispersion)
         n_sampled = len(profile.sampled)
-        self.exact = n_sampled == 0  # no Monte Carlo is needed
-        self.n_sets = max(N_SETS, min(16, math.ceil(LEAST_DRAWS / max(n_sampled, 1))))
+        k = settings.n_components
+        self.parts: list[ExactRows] = []
+        if profile.words:
+            self.parts.append(WordRounds(profile.words, k))
+        elif len(profile.partitioned):
+            self.parts.append(LevelRounds(profile, k))
+        self.exact = n_sampled == 0 or are_few(profile, k)  # no Monte Carlo is needed
+        if n_sampled and self.exact:
+            self.parts.append(SumRounds(profile, k))
+        n_draws = max(LEAST_DRAWS, int(profile.counts[profile.sampled].sum()))
+        self.n_sets = max(N_SETS, min(16, math.ceil(n_draws / max(n_sampled, 1))))
         self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
-        self._known: tuple[Array, Array] | None = None  # centers, and distances (K, rows) from them
-        self._rounds = WordRounds(profile.words, settings.n_components) if profile.words else None
 
     def climb(
         self,
@@ -91,6 +94,7 @@ class MallowsEM:
         follow: Follow,
         n_stochastic: int = N_STOCHASTIC,
         to_beat: float = -math.inf,
+        reach: float = 0.0,
     ) -> Run:
         """Iterate until the likelihood stops rising.
 
@@ -98,8 +102,10 @@ class MallowsEM:
         out (stochastic EM): centers are discrete, and without that noise they lock in early. Where rankings
         are drawn the noise is there already.
 
-        Exact rounds that find all centers best are followed by some that leave them alone, which costs less;
-        the last round does not. A run that is far behind ``to_beat`` is given up.
+        Where an exact round finds all centers best, neighbors in them change places if that raises the
+        likelihood; where that finds nothing either, some rounds leave the centers alone, which costs less.
+        The last round does not. A run that is far behind ``to_beat`` is given up, before the first exchange
+        if it is behind by ``reach`` more.
         """
         history: list[tuple[float, float]] = []
         rng = np.random.default_rng(np.random.SeedSequence(self.key.tolist()))
@@ -109,26 +115,37 @@ class MallowsEM:
             if follow.stopped():
                 return Run(components, found, np.array([(float(found), 0.0)]), False)
             components = following
-        rest, looked = 0, True  # rounds to come that leave centers alone, and whether the last one did not
+        rest = 0  # rounds to come that leave centers alone
+        settled = not self.exact  # whether the last look at centers found none better
+        before_exchanges, untried = math.nan, True  # exchanges of neighbors, since the last that were made
         for sweep in range(self.settings.max_iter):
             found, following = self.round(components, sweep, look=rest == 0)
             history.append((float(found), found.standard_error))
             follow.report(sweep + 1, float(found))
             rising = not self._stopped_rising(history)
-            converged = looked and not rising
-            if converged or self._is_behind(history, to_beat) or follow.stopped():
+            converged = settled and not rising
+            if converged or follow.stopped() or sweep + 1 == self.settings.max_iter:
                 break
-            if sweep + 1 == self.settings.max_iter:
+            still = reach if math.isnan(before_exchanges) else 0.0
+            if self._is_behind(history, to_beat - still):
                 break
             if rest and not rising:
                 rest = 0
                 found, following = self.round(components, sweep)
-            looked = rest == 0
-            rest = max(rest - 1, 0)
-            if self.exact and looked and np.array_equal(components.centers, following.centers):
-                rest = ROUNDS_OF_REST
+            if rest:
+                settled, rest = False, rest - 1
+            elif self.exact:
+                settled = np.array_equal(components.centers, following.centers)
+                if settled and (untried or not rising):
+                    if math.isnan(before_exchanges):
+                        before_exchanges = float(found)
+                    better = self._exchanged(following)
+                    settled, following = better is following, better
+                    untried = not settled
+                rest = ROUNDS_OF_REST if settled else 0
             components = following
-        return Run(components, found, np.array(history), converged)
+        gained = 0.0 if math.isnan(before_exchanges) else float(found) - before_exchanges
+        return Run(components, found, np.array(history), converged, gained)
 
     def round(
         self,
@@ -145,6 +162,12 @@ class MallowsEM:
         extra = 0.0 if rng is None else 1.0
         found, statistics = self.e_step(components, sweep, rng, look)
         return found, self.m_step(components, statistics._replace(members=statistics.members + extra), look)
+
+    def _exchanged(self, components: MallowsComponents) -> MallowsComponents:
+        """Return better centers, where neighbors in the present ones should change places."""
+        if components.n_items < 2:
+            return components
+        return exchange_neighbors(self.parts, components, self.settings.tol * self.n_agents)
 
     @staticmethod
     def _is_behind(history: list[tuple[float, float]], to_beat: float) -> bool:
@@ -192,70 +215,18 @@ class MallowsEM:
         With a generator the components of partitioned rows are drawn, not shared out. Without ``look`` their
         part in ``wins`` is left out.
         """
-        total = 0.0
-        if self._rounds is not None:
-            uniforms = NO_UNIFORMS if rng is None else rng.random(self._rounds.n_rows)
-            present = components.weights, components.centers, components.decays
-            total, statistics = self._rounds.expect(*present, uniforms, look or not self.exact)
-        else:
-            statistics = Statistics.zeros(components.n_components, components.n_items)
-            if len(self.profile.partitioned):
-                total = self._part_of_rows(components, statistics, rng, look)
+        total, statistics = 0.0, Statistics.zeros(components.n_components, components.n_items)
+        for part in self.parts:
+            value, found = part.e_step(components, rng, look or not self.exact)
+            total += value
+            statistics = Statistics(*map(np.add, statistics, found))
         variance = 0.0
         if not self.exact:
             if sweep % ROUNDS_BETWEEN_ALL == 0 or sweep < 2:
                 self._active[:] = True
-            found = self._sampled_part(components, statistics, sweep)
-            total, variance = total + float(found), found.standard_error**2
+            drawn = self._sampled_part(components, statistics, sweep)
+            total, variance = total + float(drawn), drawn.standard_error**2
         return Estimate(total, math.sqrt(variance)), statistics
-
-    def _distances(self, centers: Array) -> Array:
-        """Distances (K, rows) of partitioned rows; those from centers that have not moved are known."""
-        if self._known is None:
-            self._known = np.full_like(centers, -1), np.empty((len(centers), len(self.profile.partitioned)))
-        old, distances = self._known
-        moved = np.flatnonzero((old != centers).any(axis=1))
-        if len(moved):
-            distances[moved] = partition_distances(centers[moved], self.profile).T
-            old[moved] = centers[moved]
-        return distances
-
-    def _part_of_rows(
-        self,
-        components: MallowsComponents,
-        statistics: Statistics,
-        rng: np.random.Generator | None,
-        look: bool,
-    ) -> float:
-        """Add partitioned rows over any number of items."""
-        profile = self.profile
-        rows = profile.partitioned
-
-        distances = self._distances(components.centers)
-        joint = partition_log_normalizers(components, profile, distances.T)[0] + components.log_weights
-        evidence = np.logaddexp.reduce(joint, axis=1)
-        counts = profile.counts[rows]
-        shares = responsibilities(joint, evidence)
-        if rng is None:
-            weights = shares * counts[:, None]
-        else:  # how many of each row's agents belong to each component
-            shares /= np.maximum(shares.sum(axis=1), NEGLIGIBLE)[:, None]
-            weights = rng.multinomial(counts, shares).astype(np.float64)
-        by_component = np.ascontiguousarray(weights.T)
-        above_all = np.zeros((components.n_components, components.n_items))
-
-        def work(first: int, last: int) -> None:
-            for k in range(first, last):
-                mine = by_component[k]
-                if look:
-                    weigh_levels_compiled(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
-                blocks = np.bincount(profile.block_sizes, mine[profile.block_rows], components.n_items + 1)
-                statistics.blocks[k] = blocks
-                statistics.against[k] = mine @ distances[k]
-
-        over_rows(work, components.n_components, 4 * len(rows))
-        statistics.members[:] = statistics.rankings[:] = by_component.sum(axis=1)
-        return float(counts @ evidence)
 
     def _sampled_part(self, components: MallowsComponents, statistics: Statistics, sweep: int) -> Estimate:
         """Draw (component, ranking) for every agent that needs it; add the tournaments of what was drawn."""
@@ -318,14 +289,6 @@ class MallowsEM:
         improve(statistics, look, self._most, centers, decays)
         weights = statistics.members / statistics.members.sum()
         return MallowsComponents(components.items, weights, centers, decays)
-
-
-def responsibilities(joint: Array, evidence: Array) -> Array:
-    """P(component | row) from ln of the joint; rows without any possible component get zeros."""
-    with np.errstate(invalid="ignore"):
-        shares = np.exp(joint - evidence[:, None])
-    shares[~(shares >= NEGLIGIBLE)] = 0.0
-    return np.asarray(shares)
 
 
 def total_log_likelihood(joint: Array, errors: Array, counts: Array) -> Estimate:

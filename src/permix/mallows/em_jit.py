@@ -18,6 +18,8 @@ from permix.kernels.kemeny_search import improve_by_insertion, order_score
 ROWS = 1 << 16
 # Products of probabilities are kept above this.
 LEAST = 1e-250
+# Shares of components below this change nothing.
+NEGLIGIBLE = 1e-15
 # Rows that stand for many agents: so many draws at most.
 MOST_DRAWS = 16
 
@@ -89,6 +91,42 @@ def share_out(first, last, rows, codes, logs, chances, uniforms, look, shares, s
                         for i in range(begin, end):
                             tally[column[i]] += mine[i]
         totals[block] = value + np.log(product)
+
+
+@kernel
+def neighbor_gains(rows, ties, shares, center, decay, gains):
+    """Add by how much the log-likelihood rises if two neighbors in a center change places (``exchanges``).
+
+    ``ties`` says whether rows have bits for both ways round of a pair; without, all are full rankings.
+    """
+    columns, counts = rows
+    n = center.size
+    half = columns.shape[0] // 2 if ties else 0
+    ahead, behind = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64)  # bytes that have a ≻ b, b ≻ a
+    masks = np.empty(n - 1, np.int64)
+    for t in range(n - 1):
+        a, b = np.int64(min(center[t], center[t + 1])), np.int64(max(center[t], center[t + 1]))
+        bit = a * (2 * n - a - 1) // 2 + b - a - 1
+        turned = center[t] > center[t + 1]
+        ahead[t] = (bit >> 3) + (half if turned else 0)
+        behind[t] = (bit >> 3) + (0 if turned else half)
+        masks[t] = np.int64(1) << (bit & 7)
+        if turned and not ties:
+            masks[t] = -masks[t]
+    less, more = np.expm1(-decay), np.expm1(decay)
+    for i in range(counts.size):
+        if shares[i] < NEGLIGIBLE:
+            continue
+        losing = counts[i] * np.log1p(shares[i] * less)
+        winning = counts[i] * np.log1p(shares[i] * more)
+        for t in range(n - 1):
+            said = (columns[ahead[t], i] & abs(masks[t])) != 0
+            if not ties:
+                gains[t] += losing if said == (masks[t] > 0) else winning
+            elif said:
+                gains[t] += losing
+            elif (columns[behind[t], i] & masks[t]) != 0:
+                gains[t] += winning
 
 
 @kernel

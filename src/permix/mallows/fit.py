@@ -7,12 +7,12 @@ import numpy as np
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.estimators.agent_answers import same_for_equal_rows
-from permix.mallows.em import responsibilities, total_log_likelihood
+from permix.mallows.em import total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.posterior import DRAWS, MixturePosterior
+from permix.mallows.posterior import MixturePosterior
 from permix.mallows.restarts import best_of_restarts
 from permix.mallows.results import MallowsFit
+from permix.mallows.statistics import responsibilities
 from permix.runtime.threads import at_most
 
 
@@ -23,22 +23,21 @@ def fit_mallows(
 
     Most of them begin with a ``smaller`` mixture of fewer components, where there is one.
     """
-    profile = Profile.of(preferences)
+    which = preferences.equal_rows()  # agents who say the same are one row, with a count
+    distinct = preferences.collapse()
+    profile = Profile.of(distinct)
     best, reached, key, interrupted = best_of_restarts(profile, settings, smaller)
     components = best.components.sorted_by_weight()
     # Exact where sums are affordable, and otherwise with more particles than in a round.
     rng = np.random.default_rng(np.random.SeedSequence(key.tolist()))
     with at_most(settings.n_jobs):
-        posterior = MixturePosterior(components, preferences, 8 * settings.n_particles, rng)
+        posterior = MixturePosterior(components, distinct, 8 * settings.n_particles, rng)
     joint = posterior.log_joint
-    probabilities = responsibilities(joint, np.logaddexp.reduce(joint, axis=1))
-    if np.any(posterior.ways == DRAWS):
-        probabilities = same_for_equal_rows(probabilities, preferences)
     return MallowsFit(
         settings=settings,
         components=components,
-        probabilities=probabilities,
-        counts=np.array(profile.counts),
+        probabilities=responsibilities(joint, np.logaddexp.reduce(joint, axis=1))[which],
+        counts=np.array(preferences.counts),
         log_likelihood=total_log_likelihood(joint, posterior.errors, profile.counts),
         history=best.history,
         start_log_likelihoods=reached,

@@ -13,7 +13,11 @@ class MallowsParameters(RunParameters):
 
     n_components: int = N_COMPONENTS
     n_init: int = declare(
-        10, Whole(1), "EM runs from this many different starts; the best run is kept.", flag="--starts"
+        10,
+        Whole(1),
+        "EM runs from this many different starts, and up to four times as many where fewer than three of "
+        "them reach the same best optimum; the best run is kept.",
+        flag="--starts",
     )
     max_iter: int = declare(
         200,

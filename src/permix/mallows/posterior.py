@@ -25,8 +25,9 @@ from permix.errors import Argument, DataError, PermixWarning
 from permix.estimators.agent_answers import Questions
 from permix.kernels.mallows import discordance_by_gap, log_normalizer
 from permix.mallows.chains_jit import move_rows, pair_rows, range_rows
-from permix.mallows.downsets_jit import exact_draw_rows, exact_pair_rows, items_before, normalizer_rows
+from permix.mallows.downsets_jit import exact_draw_rows, exact_pair_rows, items_before
 from permix.mallows.posterior_jit import partition_pair_rows
+from permix.mallows.sum_rounds import sums_of_rows
 from permix.runtime.threads import over_rows
 
 PARTITION, DOWN_SETS, DRAWS = 0, 1, 2
@@ -70,9 +71,9 @@ class MixturePosterior:
 
         rows = np.flatnonzero(ways == DRAWS)
         if len(rows):
-            found, solved = np.empty((len(rows), n_components)), np.zeros(len(rows), dtype=np.bool_)
-            work = (profile.arrays, rows, self._items_before, components.decays, self.log_totals, self.limit)
-            over_rows(normalizer_rows, len(rows), self._cost_of_sums, *work, found, solved)
+            asked = (profile.arrays, rows, components.centers, components.decays, self.limit)
+            n_down_sets, found, _ = sums_of_rows(*asked, with_pairs=False)
+            solved = n_down_sets > 0
             ways[rows[solved]] = DOWN_SETS
             values[rows[solved]] = found[solved]
 

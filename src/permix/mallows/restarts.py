@@ -22,12 +22,16 @@ from permix.runtime.threads import at_most, run_in_threads
 # Rows in exact or in sampled steps beyond which starts are tried on a part of the agents.
 MOST_EXACT = 20_000
 MOST_SAMPLED = 1_500
-# Attempts to move a component elsewhere, in all and in vain one after another for each component; so many
-# from the same place, whatever the number of threads.
-N_RELOCATIONS = 96
-IN_VAIN = 10
-AT_ONCE = 4
+# A run ends after so many attempts in vain, one after another, to move groups elsewhere.
+IN_VAIN = 4
+# How often two groups are moved at once.
+TWO_AT_ONCE = 0.5
 N_STOCHASTIC_AGAIN = 5
+# Unless so many runs have come to the best optimum, there are more starts, up to so many times ``n_init``.
+ENOUGH_AGREE = 3
+MOST_TIMES = 4
+# Two runs reached the same optimum if their log-likelihoods differ by less than this for each agent.
+SAME = 1e-5
 # One of so many starts is fresh where others have a smaller mixture to begin with.
 FRESH_SHARE = 3
 
@@ -55,36 +59,37 @@ def best_of_restarts(
     n_restarts = settings.n_init if settings.n_components > 1 else 1
     if smaller is not None:
         n_restarts = max(2, n_restarts)
-    seeds = seed_sequence(settings.random_state).spawn(n_restarts + 1)
-    rng = np.random.default_rng(seeds[-1])
+    source = seed_sequence(settings.random_state)
+    rng = np.random.default_rng(source.spawn(1)[0])
     part = _race_track(profile, n_restarts, rng)
     with at_most(settings.n_jobs), Interrupts() as interrupts, Display(settings.progress) as display:
         run_all = partial(_run_all, settings.n_jobs, interrupts, display)
 
-        def climb(seed: np.random.SeedSequence, follow: Follow) -> Run:
+        def climb(fresh: bool, seed: np.random.SeedSequence, follow: Follow) -> Run:
             rng = np.random.default_rng(seed)
             em = MallowsEM(part, settings, stream_key(rng))
-            return em.climb(first_components(part, settings, rng), follow)
+            if smaller is None or fresh:
+                run = em.climb(first_components(part, settings, rng), follow)
+            else:
+                larger = _extended(part, smaller, settings.n_components, rng)
+                run = em.climb(larger, follow, n_stochastic=N_STOCHASTIC_AGAIN)
+            return _relocated(em, run, rng, follow) if em.exact and settings.n_components > 1 else run
 
-        def extend(smaller: MallowsComponents, seed: np.random.SeedSequence, follow: Follow) -> Run:
-            rng = np.random.default_rng(seed)
-            em = MallowsEM(part, settings, stream_key(rng))
-            larger = _extended(part, smaller, settings.n_components, rng)
-            return em.climb(larger, follow, n_stochastic=N_STOCHASTIC_AGAIN)
-
-        n_fresh = n_restarts if smaller is None else max(1, n_restarts // FRESH_SHARE)
-        tasks = [partial(climb, seed) for seed in seeds[:n_fresh]]
-        if smaller is not None:
-            tasks += [partial(extend, smaller, seed) for seed in seeds[n_fresh:-1]]
-        runs = run_all("trying starts", tasks)
-        reached = np.array([float(run.log_likelihood) for run in runs])
-        best = runs[int(np.argmax(reached))]
         em = MallowsEM(part, settings, stream_key(rng))
-        if em.exact and settings.n_components > 1:
-            best = _relocated(em, best, rng, run_all, interrupts)
+        n_fresh = max(1, n_restarts // FRESH_SHARE)
+        runs: list[Run] = []
+        for _ in range(MOST_TIMES):
+            seeds = enumerate(source.spawn(n_restarts))
+            runs += run_all("trying starts", [partial(climb, at < n_fresh, seed) for at, seed in seeds])
+            reached = np.array([float(run.log_likelihood) for run in runs])
+            n_best = int(np.sum(reached >= reached.max() - same_optimum(em.n_agents)))
+            if n_best >= min(ENOUGH_AGREE, n_restarts) or not em.exact or interrupts.interrupted:
+                break
+        best = runs[int(np.argmax(reached))]
         if part is not profile:
+            n_part = em.n_agents
             em = MallowsEM(profile, settings, stream_key(rng))
-            reached *= em.n_agents / MallowsEM(part, settings, stream_key(rng)).n_agents
+            reached *= em.n_agents / n_part
             best = run_all("all agents", [partial(em.climb, best.components, n_stochastic=0)])[0]
         if not em.exact:
             best = run_all("averaging", [partial(em.average, best)])[0]
@@ -100,33 +105,31 @@ def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> 
     return Profile.of(profile.preferences[rows])
 
 
-def _relocated(
-    em: MallowsEM,
-    best: Run,
-    rng: np.random.Generator,
-    run_all: Callable[[str, Sequence[Task]], list[Run]],
-    interrupts: Interrupts,
-) -> Run:
-    """Take a component away and put it elsewhere; keep what climbs higher.
+def _relocated(em: MallowsEM, run: Run, rng: np.random.Generator, follow: Follow) -> Run:
+    """Take components away and put them elsewhere; keep what climbs higher.
 
     The usual bad optimum has two components on one group of agents and one on two groups. Starting anew
-    rarely mends that; moving one component does.
+    rarely mends that; moving one component does, and sometimes only moving two.
     """
-    last_gain = 0
-    for done in range(0, N_RELOCATIONS, AT_ONCE):
-        attempts = []
-        for _ in range(AT_ONCE):
-            again = MallowsEM(em.profile, em.settings, stream_key(rng))
-            moved = _moved(em, best.components, rng)
-            to_beat = float(best.log_likelihood)
-            attempts.append(partial(again.climb, moved, n_stochastic=N_STOCHASTIC_AGAIN, to_beat=to_beat))
-        runs = run_all("moving groups", attempts)
-        better = max([best, *runs], key=lambda run: run.log_likelihood)
-        if better is not best:
-            best, last_gain = better, done
-        if interrupts.interrupted or done - last_gain >= IN_VAIN * best.components.n_components:
-            break
-    return best
+    reach, in_vain = run.gained, 0
+    while in_vain < IN_VAIN and not follow.stopped():
+        moved = _moved(em, run.components, rng)
+        if rng.random() < TWO_AT_ONCE:
+            moved = _moved(em, moved, rng)
+        em.key = stream_key(rng)
+        marks = {"to_beat": float(run.log_likelihood), "reach": reach}
+        found = em.climb(moved, follow, n_stochastic=N_STOCHASTIC_AGAIN, **marks)
+        reach, in_vain = max(reach, found.gained), in_vain + 1
+        if found.log_likelihood > run.log_likelihood:
+            if found.log_likelihood > run.log_likelihood + same_optimum(em.n_agents):
+                in_vain = 0
+            run = found
+    return run
+
+
+def same_optimum(n_agents: int) -> float:
+    """Return the difference of log-likelihoods below which two runs have reached the same optimum."""
+    return SAME * n_agents + 0.01
 
 
 def _extended(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import log_normalizer_table
+from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.pair_words import PairWords, pairs_of
-from permix.mallows.em_jit import ROWS, maximize, share_out
+from permix.mallows.em_jit import ROWS, neighbor_gains, share_out
+from permix.mallows.statistics import Statistics
 from permix.runtime.threads import over_rows
 
 NO_UNIFORMS = np.empty(0)
@@ -17,34 +17,12 @@ NO_UNIFORMS = np.empty(0)
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 
 
-class Statistics(NamedTuple):
-    """What the M-step needs; sums over agents."""
-
-    members: Array  # (K,): expected number of agents of each component
-    rankings: Array  # (K,): weight of the rankings behind ``wins``
-    wins: Array  # (K, m, m): weight of "a before b", stated by partitioned rows or drawn for the others
-    blocks: Array  # (K, m + 1): weight of blocks of each size in partitioned rows
-    against: Array  # (K,): weight of stated pairs that go against the present center, in partitioned rows
-
-    @classmethod
-    def zeros(cls, k: int, m: int) -> Statistics:
-        """Nothing yet."""
-        return cls(*map(np.zeros, ((k,), (k,), (k, m, m), (k, m + 1), (k,))))
-
-
-def improve(statistics: Statistics, look: bool, most: float, centers: Array, decays: Array) -> None:
-    """Improve decays, up to ``most``, and where ``look`` centers, in place."""
-    m = centers.shape[1]
-    room = np.empty((m + 1, m)), np.empty((2, m), dtype=np.int32)
-    maximize(*statistics[1:], look, most, centers, decays, *room)
-
-
 class WordRounds:
     """E-steps with one number of components."""
 
     def __init__(self, words: PairWords, n_components: int) -> None:
         k, m, n_rows = n_components, words.n_items, len(words.counts)
-        self.words, self.n_rows = words, n_rows
+        self.words, self.n_rows, self.counts = words, n_rows, words.counts
         self.pairs = pairs_of(m)
         self.distances = np.arange(len(self.pairs[0]) + 1)
         self.known = np.full((k, m), -1, dtype=np.int32)  # the centers that codes are for
@@ -61,14 +39,7 @@ class WordRounds:
         ``wins``.
         """
         words, k = self.words, len(weights)
-        moved = np.flatnonzero((self.known != centers).any(axis=1))
-        if len(moved):
-            self.codes[moved] = words.distances(centers[moved]) + words.shapes * np.int32(len(self.distances))
-            self.known[moved] = centers[moved]
-        table = log_normalizer_table(decays, words.n_items)
-        with np.errstate(divide="ignore"):
-            of_shape = table @ words.blocks.T + (np.log(weights) - table[:, -1])[:, None]
-        logs = (of_shape[:, :, None] - (decays[:, None] * self.distances)[:, None]).reshape(k, -1)
+        logs = self._logs(weights, centers, decays)
         n_blocks = len(self.tallies)
         mass, totals = np.zeros((n_blocks, *logs.shape)), np.empty(n_blocks)
         if look:
@@ -76,7 +47,7 @@ class WordRounds:
         work = ((words.columns, words.counts), self.codes, logs, np.exp(logs), uniforms, look, *self.room)
         cost = ROWS * k if n_blocks > 1 else 0  # one block is for one thread
         over_rows(share_out, n_blocks, cost, *work, mass, self.tallies, totals)
-        by_code = mass.sum(axis=0).reshape(*of_shape.shape, -1)
+        by_code = mass.sum(axis=0).reshape(k, len(words.blocks), -1)
         by_shape = by_code.sum(axis=2)
         members = by_shape.sum(axis=1)
         wins = self._wins(self.tallies.sum(axis=0), members) if look else np.zeros((k, 1, 1))
@@ -84,6 +55,40 @@ class WordRounds:
         return float(totals.sum()), Statistics(
             members, members.copy(), wins, by_shape @ words.blocks, against
         )
+
+    def e_step(
+        self, components: MallowsComponents, rng: np.random.Generator | None, look: bool
+    ) -> tuple[float, Statistics]:
+        """Return the log-likelihood, and the expected statistics; with a generator components are drawn."""
+        uniforms = NO_UNIFORMS if rng is None else rng.random(self.n_rows)
+        present = components.weights, components.centers, components.decays
+        return self.expect(*present, uniforms, look)
+
+    def log_joint(self, components: MallowsComponents) -> Array:
+        """Return ln π_k P(row | component k), (K, rows)."""
+        logs = self._logs(components.weights, components.centers, components.decays)
+        return np.stack([mine[codes] for mine, codes in zip(logs, self.codes, strict=True)])
+
+    def gains(self, components: MallowsComponents, k: int, shares: Array) -> Array:
+        """Return by how much the log-likelihood rises if neighbors in center k change places, (m - 1,)."""
+        words, gains = self.words, np.zeros(components.n_items - 1)
+        rows = words.columns, words.counts
+        ties = len(words.against) > 0
+        neighbor_gains(rows, ties, shares, components.centers[k], float(components.decays[k]), gains)
+        return gains
+
+    def _logs(self, weights: Array, centers: Array, decays: Array) -> Array:
+        """Look up centers that have moved; return ln π_k P(row | component k) by code, (K, codes)."""
+        words = self.words
+        moved = np.flatnonzero((self.known != centers).any(axis=1))
+        if len(moved):
+            self.codes[moved] = words.distances(centers[moved]) + words.shapes * np.int32(len(self.distances))
+            self.known[moved] = centers[moved]
+        table = log_normalizer_table(decays, words.n_items)
+        with np.errstate(divide="ignore"):
+            of_shape = table @ words.blocks.T + (np.log(weights) - table[:, -1])[:, None]
+        logs = of_shape[:, :, None] - (decays[:, None] * self.distances)[:, None]
+        return np.asarray(logs.reshape(len(weights), -1))
 
     def _wins(self, tallies: Array, members: Array) -> Array:
         """Share out what the values of each byte got to their bits."""
