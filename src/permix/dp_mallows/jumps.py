@@ -27,7 +27,7 @@ def chances_of_empty(prior: MixtureOfFiniteMixtures, n_clusters: int, n: int) ->
 
 @dataclasses.dataclass
 class Jumps(Move):
-    """Let groups be born and die with nobody's group given, then give everybody a group.
+    """Let groups be born and die, split and merge with nobody's group given, then give everybody a group.
 
     For mixtures of finite mixtures. The number of groups, those without agents included, their shares and
     decays are drawn given who belongs where, which is then forgotten, so that a group of many is born in one
@@ -36,6 +36,7 @@ class Jumps(Move):
     """
 
     n_tries: int = 8
+    splits: float = 0.25  # the share of splits and merges among proposals
 
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
         model, prior = state.model, state.prior_spec
@@ -43,7 +44,7 @@ class Jumps(Move):
         occupied = state.n_clusters
         chances = chances_of_empty(prior, occupied, state.n)
         n = occupied + int(np.searchsorted(chances, rng.random(), side="right"))
-        n_items, n_stages, room = model.n_items, model.n_stages, n + self.n_tries
+        n_items, n_stages, room = model.n_items, model.n_stages, n + self.n_tries + 2
         components = Components(
             np.zeros(room),
             np.zeros((room, n_items), dtype=np.int16),
@@ -62,9 +63,9 @@ class Jumps(Move):
         theta = np.empty((n_stages, n))
         draw_some_decays(draw_key(rng), model.tables, state.clusters, np.arange(n), theta)
         components.theta[:n] = theta.T
-        book = np.zeros(2, dtype=np.int64)
+        book = np.zeros(4, dtype=np.int64)
         given = (state.form, model.lists, model.tables, prior.pseudo_count, prior.rate)
-        n = jump(draw_key(rng), *given, components, n, self.n_tries, book)
+        n = jump(draw_key(rng), *given, components, n, self.n_tries, self.splits, book)
         state.make_room(n + 1)
         state.clusters.places[:, :n] = components.places[:n].T
         decays = np.ascontiguousarray(components.theta[:n].T)
