@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
 from permix.dp_mallows.draws import ClusterDraws, Overlap
+from permix.dp_mallows.jumps import Jumps
 from permix.dp_mallows.lists.top_lists_jit import top_lists
 from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating, seat
 from permix.dp_mallows.parameters import DPMallowsParameters
@@ -24,6 +25,7 @@ from permix.errors import Argument, DataError, PermixWarning
 from permix.moves import Concentration, Cycle, Move
 from permix.moves.balance import Opening
 from permix.moves.state import first_concentration
+from permix.partitions import MixtureOfFiniteMixtures
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, evenly_spaced
@@ -43,6 +45,10 @@ MAX_CLIMBS = 25
 # Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
 MAX_CLUSTER_DRAWS = 100
 CENTER_ROUNDS = 10
+# Up to so many distinct lists every iteration jumps, beyond as often as keeps the mean time of jumps the same.
+JUMPING_LISTS, LEAST_JUMPS = 250, 0.01
+# Clusters that every other of these chains starts from.
+MANY_CLUSTERS = 20
 # Clusters of fewer agents than this get so many rounds more: their centers move slowly.
 SMALL, SMALL_ROUNDS = 20, 30
 # The point estimate minimizes the expected loss over at most this many labels, but at least so many draws.
@@ -120,8 +126,8 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
     model = of_sampler(exact, settings)
     lists = model.lists
     draws = run_chains(
-        lambda rng: first_state(model, settings, rng),
-        sweep_move(settings, model.n_agents),
+        [partial(first_state, model, settings, chain=chain) for chain in range(settings.n_chains)],
+        sweep_move(settings, model.n_agents, len(lists.starts) - 1),
         **settings.for_chains(model.n_agents * model.n_stages),
         burn_in_move=burn_in_move(settings, model.n_agents),
         fingerprint={
@@ -207,17 +213,33 @@ def chosen_assignments(settings: DPMallowsParameters, n_agents: int) -> str:
     """Say what "auto" means for so many agents."""
     if settings.assignments != "auto":
         return settings.assignments
-    return "parallel" if settings.sampler == "exact" and n_agents >= MANY_AGENTS else "collapsed"
+    many = settings.sampler == "exact" and n_agents >= MANY_AGENTS
+    return "parallel" if many or jumps_of(settings) is not None else "collapsed"
 
 
-def sweep_move(settings: DPMallowsParameters, n_agents: int = 0) -> Cycle:
-    """Return what one iteration of a chain does."""
+def jumps_of(settings: DPMallowsParameters, n_lists: int = 0) -> Jumps | None:
+    """Return the jumps between numbers of groups, where there are any; now and then if lists are many."""
+    if settings.sampler != "exact" or not settings.split_merge:
+        return None
+    if not isinstance(settings.partition_prior(), MixtureOfFiniteMixtures):
+        return None
+    return Jumps(chance=min(1.0, max(LEAST_JUMPS, JUMPING_LISTS / max(n_lists, 1))))
+
+
+def sweep_move(settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 0) -> Cycle:
+    """Return what one iteration of a chain does, for so many agents and distinct lists."""
     if settings.sampler != "exact":
         from permix.dp_mallows.published import published_moves
 
         return Cycle([*published_moves(), Concentration()])
+    jumps = jumps_of(settings, n_lists)
+    parallel = chosen_assignments(settings, n_agents) == "parallel"
+    if jumps is not None:
+        # At the end of a jump all agents are assigned anew.
+        seating: list[Move] = [ParallelSeating()] if jumps.chance < 1.0 else []
+        return Cycle([*(seating if parallel else [CollapsedSeating()]), jumps, Centers()])
     moves: list[Move] = [CollapsedSeating()]
-    if chosen_assignments(settings, n_agents) == "parallel":
+    if parallel:
         moves = [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
     if settings.split_merge:
         moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
@@ -225,8 +247,11 @@ def sweep_move(settings: DPMallowsParameters, n_agents: int = 0) -> Cycle:
 
 
 def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | None:
-    """Return what an iteration of burn-in does, where that differs from later ones: the first also climb."""
-    if settings.sampler != "exact" or not settings.split_merge:
+    """Return what an iteration of burn-in does, where that differs from later ones: the first also climb.
+
+    Chains that jump do not climb: what they would climb to is far from where the posterior's mass is.
+    """
+    if settings.sampler != "exact" or not settings.split_merge or jumps_of(settings) is not None:
         return None
     sweep = sweep_move(settings, n_agents)
     return Opening(Cycle([sweep, Climb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
@@ -237,10 +262,18 @@ def start_state(rankings: Rankings, settings: DPMallowsParameters, rng: np.rando
     return first_state(of_sampler(exact_model(rankings, settings), settings), settings, rng)
 
 
-def first_state(model: ListModel, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:
-    """Seat the agents one by one in random order, or at random in a given number of clusters."""
+def first_state(
+    model: ListModel, settings: DPMallowsParameters, rng: np.random.Generator, chain: int = 0
+) -> ListState:
+    """Seat the agents one by one in random order, or at random in a given number of clusters.
+
+    Chains that jump start from one cluster and from many in turn: where they do not meet, R-hat shows it.
+    """
     state = ListState(model)
-    if settings.n_initial_clusters is None:
+    if settings.n_initial_clusters is None and jumps_of(settings) is not None:
+        n_clusters = min(MANY_CLUSTERS, state.n) if chain % 2 else 1
+        state.set_labels(rng.integers(n_clusters, size=state.n), rng)
+    elif settings.n_initial_clusters is None:
         seat(rng, state, rng.permutation(state.n))
         state.refresh()
     else:

@@ -35,10 +35,14 @@ class Jumps(Move):
     there are.
     """
 
-    n_tries: int = 8
+    n_tries: int = 16
     splits: float = 0.25  # the share of splits and merges among proposals
+    chance: float = 1.0  # of doing anything in a step
 
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
+        """Make so many proposals; with ``chance`` below 1, now and then."""
+        if self.chance < 1.0 and rng.random() >= self.chance:
+            return Info("jumps", 0, 0)
         model, prior = state.model, state.prior_spec
         assert isinstance(prior, MixtureOfFiniteMixtures)
         occupied = state.n_clusters

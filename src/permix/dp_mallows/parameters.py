@@ -127,7 +127,8 @@ class DPMallowsParameters(ChainParameters):
     n_initial_clusters: int | None = declare(
         None,
         Whole(1, special=(None,)),
-        "Groups that chains start from; by default agents are seated one after another.",
+        "Groups that chains start from; by default one and twenty in turn for a mixture of finite mixtures, "
+        "else agents are seated one after another.",
         flag="--initial-groups",
     )
     loss: Literal["vi", "binder"] = LOSS
