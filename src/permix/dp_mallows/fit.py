@@ -45,7 +45,7 @@ MAX_CLIMBS = 25
 # Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
 MAX_CLUSTER_DRAWS = 100
 CENTER_ROUNDS = 10
-# Up to so many distinct lists every iteration jumps, beyond as often as keeps the mean time of jumps the same.
+# Up to so many distinct lists every iteration jumps, beyond as often as keeps the mean time of jumps.
 JUMPING_LISTS, LEAST_JUMPS = 250, 0.01
 # Clusters that every other of these chains starts from.
 MANY_CLUSTERS = 20
