@@ -1,0 +1,97 @@
+"""Ballots as they were marked, before any rule says what a mark means.
+
+Voters mark two candidates at one rank, leave a rank out, or rank somebody twice. Readers of ballots keep all
+of that; :func:`permix.data.cleaning.clean` applies rules and counts what each did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from permix.data.labels import Array, Label
+from permix.errors import DataError
+
+# The candidate of an overvote of which a file does not say who was marked.
+UNNAMED = -1
+
+
+class Entry(NamedTuple):
+    """One line of an audit: what was found, what was done about it, on how many ballots, and examples."""
+
+    found: str
+    done: str
+    ballots: int
+    which: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Ballots:
+    """Marks of one contest: who was marked at which rank of which ballot.
+
+    Examples
+    --------
+    >>> from permix.data.ballots import Ballots
+    >>> Ballots.from_rows([[["tea"], [], ["milk", "coffee"]]])
+    Ballots: 1 ballot over 3 items, 3 ranks, 3 marks
+    """
+
+    items: tuple[Label, ...]
+    n_ranks: int
+    counts: Array  # int64: how many ballots each row stands for
+    ballot: Array  # int64: row of each mark, in ascending order
+    rank: Array  # int32: rank of each mark, from 0
+    item: Array  # int32: candidate of each mark, or UNNAMED
+    agents: Array | None = None  # ids of the ballots, where the file has them
+    covariates: Mapping[str, Array] = field(default_factory=dict)  # what else it says of each ballot
+    parties: Mapping[Label, str] = field(default_factory=dict)  # of items that have one
+    write_ins: tuple[Label, ...] = ()  # items that were written in
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    audit: tuple[Entry, ...] = ()  # what reading them left out
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def n_ballots(self) -> int:
+        """Number of ballots, rows with a count as many times."""
+        return int(self.counts.sum())
+
+    def __repr__(self) -> str:
+        n = self.n_ballots
+        ballots, marks = f"{n:,} ballot{'s' * (n != 1)}", f"{len(self.item):,} marks"
+        return f"Ballots: {ballots} over {len(self.items)} items, {self.n_ranks} ranks, {marks}"
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Iterable[Sequence[Sequence[Label | None]]],
+        items: Sequence[Label] | None = None,
+        counts: Any = None,
+        **about: Any,
+    ) -> Ballots:
+        """Build from lists of the candidates marked at each rank; None is somebody the file does not name.
+
+        ``items`` are all candidates, also those nobody marked; left out, those found, in order of appearance.
+        """
+        known: dict[Label, int] = {name: code for code, name in enumerate(items or ())}
+        ballot, rank, item = [], [], []
+        n_rows = n_ranks = 0
+        for row in rows:
+            for place, marked in enumerate(row):
+                for name in marked:
+                    if name is not None and name not in known:
+                        if items is not None:
+                            raise DataError(f"ballot {n_rows + 1}: {name!r} is not one of the candidates")
+                        known[name] = len(known)
+                    ballot.append(n_rows)
+                    rank.append(place)
+                    item.append(UNNAMED if name is None else known[name])
+            n_ranks = max(n_ranks, len(row))
+            n_rows += 1
+        given = np.ones(n_rows, np.int64) if counts is None else np.asarray(counts, np.int64)
+        arrays = (np.array(ballot, np.int64), np.array(rank, np.int32), np.array(item, np.int32))
+        return cls(tuple(known), n_ranks, given, *arrays, **about)

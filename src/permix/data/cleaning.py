@@ -1,0 +1,342 @@
+"""From marks to rankings: rules for overvotes, skipped ranks and the like, and an audit of what they did.
+
+The defaults are those that most ranked-choice elections in the United States use, as RCTab, the tabulator of
+the Ranked Choice Voting Resource Center, recommends them: an overvote ends the ballot, two skipped ranks in a
+row end it, one is passed over, and of a candidate ranked twice the first mark counts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from permix.data.ballots import UNNAMED, Ballots, Entry
+from permix.data.labels import Array, Label
+from permix.data.rankings import Rankings
+from permix.errors import Argument, DataError, ParameterError
+from permix.runtime.seeds import generator
+
+RULES = {
+    "overvotes": ("truncate", "skip", "random", "drop"),
+    "skipped": ("stop-after-two", "stop-after-one", "close-up"),
+    "repeats": ("first", "truncate"),
+    "write_ins": ("keep", "merge", "drop"),
+    "names": ("keep", "merge"),
+}
+# What a rank of a ballot holds instead of a candidate: nothing, several candidates, or something removed.
+EMPTY, OVERVOTE, REMOVED = -1, -2, -3
+WRITE_IN = "write-in"
+# How many names an entry of the audit lists.
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is done about marks that are no plain ranking; see :func:`clean`."""
+
+    overvotes: str = "truncate"
+    skipped: str = "stop-after-two"
+    repeats: str = "first"
+    write_ins: str = "keep"
+    names: str = "keep"
+    min_support: float = 0
+    min_answers: int = 1
+
+    def __post_init__(self) -> None:
+        for name, choices in RULES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ParameterError(name, value, " or ".join(map(repr, choices)))
+        if not self.min_support >= 0:
+            raise ParameterError("min_support", self.min_support, "a number of ballots, 0 or more")
+        if not self.min_answers >= 0:
+            raise ParameterError("min_answers", self.min_answers, "a whole number, 0 or more")
+
+
+def clean(ballots: Ballots, random_state: Any = 0, **rules: Any) -> Rankings:
+    """Turn marks into rankings, by rules; ``metadata["CLEANING"]`` says what was done to how many ballots.
+
+    Parameters
+    ----------
+    ballots : Ballots
+    random_state : seed
+        For ``overvotes="random"``.
+    overvotes : {"truncate", "skip", "random", "drop"}
+        Where several candidates are marked at one rank: the ballot ends before it, the rank is passed over,
+        one of them is drawn, or the ballot is dropped.
+    skipped : {"stop-after-two", "stop-after-one", "close-up"}
+        Where a rank is left out and later ones are not: the ballot ends where two ranks in a row, or one,
+        are left out; or later ranks move up.
+    repeats : {"first", "truncate"}
+        Where a candidate is ranked again: the first mark counts, or the ballot ends before the second.
+    write_ins : {"keep", "merge", "drop"}
+        Candidates who were written in stay, are one candidate called "write-in", or are left out.
+    names : {"keep", "merge"}
+        Whether candidates whose names differ by case, blanks, quotes, punctuation or the order of their parts
+        ("Smith, J" and "J Smith") are one. Where they are kept, the audit lists them.
+    min_support : number
+        Candidates on fewer ballots than this are left out; below 1, a share of the ballots.
+    min_answers : int
+        Ballots that rank fewer candidates are left out.
+
+    Returns
+    -------
+    Rankings
+        The rest of the candidates is below those ranked. Rows are ballots in file order, those left out
+        missing; ``agents`` are their ids.
+
+    Examples
+    --------
+    >>> from permix.data.ballots import Ballots
+    >>> marked = Ballots.from_rows([[["tea"], [], ["milk"]], [["milk"], ["tea", "coffee"]], [[], []]])
+    >>> clean(marked)
+    Rankings: 2 agents over 3 items, top lists of 1 to 2 items
+      0: tea ≻ milk ≻ rest
+      1: milk ≻ rest
+    """
+    chosen = Rules(**rules)
+    audit = list(ballots.audit)
+    ballots = _with_names(ballots, chosen, audit)
+    ballots, gone = _chosen_items(ballots, chosen, audit)
+    marked, several = _by_rank(ballots, gone)
+    kept = np.ones(len(ballots), dtype=np.bool_)
+    _overvotes(ballots, marked, several, chosen.overvotes, random_state, kept, audit)
+    _skipped(ballots, marked, chosen.skipped, kept, audit)
+    _repeats(ballots, marked, chosen.repeats, kept, audit)
+    orders = _closed_up(marked)
+    _short(ballots, orders, chosen.min_answers, kept, audit)
+    if not kept.any():
+        raise DataError("no ballot is left: none ranks a candidate under these rules")
+    items = tuple(name for code, name in enumerate(ballots.items) if not gone[code])
+    renumbered = np.cumsum(~gone) - 1
+    orders = np.where(orders >= 0, renumbered[orders], -1)[kept].astype(np.int32)
+    metadata = {**ballots.metadata, "CLEANING": [entry._asdict() for entry in audit]}
+    agents = None if ballots.agents is None else ballots.agents[kept]
+    return Rankings._from_arrays(orders, items, ballots.counts[kept], agents, True, metadata)
+
+
+# -- candidates ------------------------------------------------------------------------------------
+
+
+def _with_names(ballots: Ballots, rules: Rules, audit: list[Entry]) -> Ballots:
+    """Merge write-ins, and names that look alike."""
+    targets = list(range(len(ballots.items)))
+    items = list(ballots.items)
+    if rules.write_ins == "merge" and ballots.write_ins:
+        written = [items.index(name) for name in ballots.write_ins]
+        items[written[0]] = WRITE_IN
+        for code in written:
+            targets[code] = written[0]
+        n = _ballots_with(ballots, written)
+        audit.append(Entry("write-ins", f"merged into {WRITE_IN!r}", n, _some(ballots.write_ins)))
+    for alike in names_alike(items):
+        codes = [items.index(name) for name in alike]
+        n = _ballots_with(ballots, codes[1:])
+        shown = tuple(map(str, alike))
+        if rules.names == "merge":
+            for code in codes[1:]:
+                targets[code] = targets[codes[0]]
+            audit.append(Entry("names that look alike", f"merged into {alike[0]!r}", n, shown))
+        else:
+            audit.append(Entry("names that look alike", "kept apart; names='merge' merges them", n, shown))
+    return _merged(ballots, items, targets)
+
+
+def _merged(ballots: Ballots, items: Sequence[Label], targets: Sequence[int]) -> Ballots:
+    """Let some candidates be others; marks of one candidate twice at the same rank become one."""
+    if list(targets) == list(range(len(items))):
+        return ballots
+    left = sorted(set(targets))
+    code = np.array([left.index(target) for target in targets], np.int32)
+    item = np.where(ballots.item >= 0, code[ballots.item], ballots.item)
+    once = np.unique(np.stack([ballots.ballot, ballots.rank, item]), axis=1)
+    once = once[:, np.lexsort((once[1], once[0]))]
+    named = {str(name) for name in ballots.write_ins} | {WRITE_IN}
+    names = tuple(items[place] for place in left)
+    return replace(
+        ballots,
+        items=names,
+        ballot=once[0],
+        rank=once[1].astype(np.int32),
+        item=once[2].astype(np.int32),
+        write_ins=tuple(name for name in names if str(name) in named),
+    )
+
+
+def _chosen_items(ballots: Ballots, rules: Rules, audit: list[Entry]) -> tuple[Ballots, Array]:
+    """Return which candidates are left out: write-ins, and those with too little support."""
+    gone = np.zeros(len(ballots.items), dtype=np.bool_)
+    if rules.write_ins == "drop" and ballots.write_ins:
+        written = [ballots.items.index(name) for name in ballots.write_ins]
+        gone[written] = True
+        n = _ballots_with(ballots, written)
+        audit.append(Entry("write-ins", "left out; later ranks move up", n, _some(ballots.write_ins)))
+    if rules.min_support > 0:
+        least = rules.min_support * (ballots.n_ballots if rules.min_support < 1 else 1)
+        support = np.array([_ballots_with(ballots, [code]) for code in range(len(gone))])
+        weak = (support < least) & ~gone
+        if weak.any():
+            gone |= weak
+            names = [name for code, name in enumerate(ballots.items) if weak[code]]
+            n = _ballots_with(ballots, np.flatnonzero(weak).tolist())
+            why = f"candidates on fewer than {least:g} ballots"
+            audit.append(Entry(why, "left out; later ranks move up", n, _some(names)))
+    if gone.all():
+        raise DataError("no candidate is left: a smaller ", Argument("min_support"), " keeps some")
+    return ballots, gone
+
+
+def names_alike(names: Sequence[Label]) -> list[list[Label]]:
+    """Return groups of names that differ by case, blanks, quotes, punctuation or the order of their parts.
+
+    Examples
+    --------
+    >>> names_alike(["Smith, J", "J Smith", "Jones", "JONES ", "Brown"])
+    [['Smith, J', 'J Smith'], ['Jones', 'JONES ']]
+    """
+    groups: dict[tuple[str, ...], list[Label]] = {}
+    for name in names:
+        text = unicodedata.normalize("NFKC", str(name)).casefold()
+        parts = tuple(sorted(re.findall(r"\w+", text)))
+        groups.setdefault(parts or (text,), []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+# -- ranks -----------------------------------------------------------------------------------------
+
+
+def _by_rank(ballots: Ballots, gone: Array) -> tuple[Array, Array]:
+    """Return what each rank of each ballot holds, and for overvotes where their marks begin.
+
+    (ballots, ranks): a candidate, or EMPTY, OVERVOTE, REMOVED; marks of candidates who are left out do not
+    count, but their rank was not skipped either.
+    """
+    shape = (len(ballots), max(ballots.n_ranks, 1))
+    cells = ballots.ballot * shape[1] + ballots.rank
+    stays = (ballots.item == UNNAMED) | ~gone[ballots.item]
+    marked = np.full(shape[0] * shape[1], EMPTY, np.int64)
+    marked[cells] = REMOVED
+    marked[cells[stays]] = ballots.item[stays]
+    n_marks = np.bincount(cells[stays], minlength=len(marked))
+    marked[n_marks > 1] = OVERVOTE
+    marked[cells[ballots.item == UNNAMED]] = OVERVOTE
+    return marked.reshape(shape), (n_marks > 1).reshape(shape)
+
+
+def _overvotes(
+    ballots: Ballots, marked: Array, several: Array, rule: str, seed: Any, kept: Array, audit: list[Entry]
+) -> None:
+    over = marked == OVERVOTE
+    has = over.any(axis=1)
+    if not has.any():
+        return
+    if rule == "truncate":
+        marked[np.logical_or.accumulate(over, axis=1)] = REMOVED
+        done = "the ballot ends before the rank"
+    elif rule == "skip":
+        marked[over] = REMOVED
+        done = "the rank is passed over"
+    elif rule == "drop":
+        kept &= ~has
+        done = "the ballot is left out"
+    else:
+        _draw_one(ballots, marked, over, several, generator(seed))
+        done = "one of the candidates is drawn"
+    n = int(ballots.counts[has].sum())
+    audit.append(Entry("overvotes: several candidates at one rank", done, n))
+
+
+def _draw_one(ballots: Ballots, marked: Array, over: Array, several: Array, rng: np.random.Generator) -> None:
+    """Draw one of the candidates of each overvote; where a file does not name them, the rank is removed."""
+    marked[over & ~several] = REMOVED
+    cells = ballots.ballot * marked.shape[1] + ballots.rank
+    flat = marked.reshape(-1)
+    places = np.flatnonzero(several.reshape(-1))
+    wanted = np.isin(cells, places) & (ballots.item >= 0)
+    order = np.argsort(rng.random(np.count_nonzero(wanted)), kind="stable")
+    # Of marks in random order, the last at a rank is the one that stays.
+    flat[cells[wanted][order]] = ballots.item[wanted][order]
+
+
+def _skipped(ballots: Ballots, marked: Array, rule: str, kept: Array, audit: list[Entry]) -> None:
+    empty = marked == EMPTY
+    later = np.logical_or.accumulate(marked[:, ::-1] >= 0, axis=1)[:, ::-1]
+    skipped = empty & later
+    has = skipped.any(axis=1) & kept
+    if not has.any():
+        return
+    n = int(ballots.counts[has].sum())
+    audit.append(
+        Entry("skipped ranks", "later ranks move up", n)
+        if rule == "close-up"
+        else _stopped(ballots, marked, skipped, rule, has, n)
+    )
+
+
+def _stopped(ballots: Ballots, marked: Array, skipped: Array, rule: str, has: Array, n: int) -> Entry:
+    """End ballots where ranks are skipped; return the line of the audit."""
+    ends = skipped.copy()
+    if rule == "stop-after-two":
+        ends[:, 1:] &= skipped[:, :-1]
+        ends[:, 0] = False
+    ended = ends.any(axis=1)
+    marked[np.logical_or.accumulate(ends, axis=1)] = REMOVED
+    n_ended = int(ballots.counts[ended & has].sum())
+    how_many = "two ranks in a row" if rule == "stop-after-two" else "a rank"
+    return Entry("skipped ranks", f"later ranks move up; {n_ended:,} end where {how_many} is skipped", n)
+
+
+def _repeats(ballots: Ballots, marked: Array, rule: str, kept: Array, audit: list[Entry]) -> None:
+    again = np.zeros(marked.shape, dtype=np.bool_)
+    for rank in range(1, marked.shape[1]):
+        here = marked[:, rank]
+        again[:, rank] = (here >= 0) & (marked[:, :rank] == here[:, None]).any(axis=1)
+    has = again.any(axis=1) & kept
+    if not has.any():
+        return
+    marked[np.logical_or.accumulate(again, axis=1) if rule == "truncate" else again] = REMOVED
+    done = "the first rank counts" if rule == "first" else "the ballot ends before the second"
+    audit.append(Entry("candidates ranked again", done, int(ballots.counts[has].sum())))
+
+
+def _closed_up(marked: Array) -> Array:
+    """Move candidates to the left, in order; -1 after them."""
+    places = np.argsort(marked < 0, axis=1, kind="stable")
+    moved = np.take_along_axis(marked, places, axis=1)
+    return np.where(moved >= 0, moved, -1)
+
+
+def _short(ballots: Ballots, orders: Array, least: int, kept: Array, audit: list[Entry]) -> None:
+    lengths = np.count_nonzero(orders >= 0, axis=1)
+    blank = kept & (lengths == 0)
+    if blank.any():
+        audit.append(Entry("ballots without a choice", "left out", int(ballots.counts[blank].sum())))
+    short = kept & (lengths > 0) & (lengths < least)
+    if short.any():
+        why = f"ballots with fewer than {least} choices"
+        audit.append(Entry(why, "left out", int(ballots.counts[short].sum())))
+    kept &= ~(blank | short)
+
+
+# -- the audit -------------------------------------------------------------------------------------
+
+
+def _ballots_with(ballots: Ballots, codes: Sequence[int]) -> int:
+    """Number of ballots on which one of some candidates is marked."""
+    rows = np.unique(ballots.ballot[np.isin(ballots.item, codes)])
+    return int(ballots.counts[rows].sum())
+
+
+def _some(names: Sequence[Any]) -> tuple[str, ...]:
+    more = (f"… and {len(names) - SHOWN} more",) if len(names) > SHOWN else ()
+    return (*map(str, names[:SHOWN]), *more)
+
+
+def audit_of(metadata: Mapping[str, Any]) -> list[Entry]:
+    """Return what was done to the ballots that rankings came from; empty where nothing had to be."""
+    return [Entry(**{**entry, "which": tuple(entry["which"])}) for entry in metadata.get("CLEANING", ())]

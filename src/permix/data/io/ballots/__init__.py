@@ -1,0 +1,1 @@
+"""Readers of ballots: one file each format, found by what is in a file, a folder or a zip."""

@@ -1,0 +1,133 @@
+"""NIST common data format of cast vote records, version 1: JSON, or XML with the same names."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from permix.data.ballots import Ballots
+from permix.data.io.ballots.contests import chosen_contest
+from permix.data.io.ballots.source import Source
+from permix.errors import DataError
+
+TITLE = "NIST common data format of cast vote records"
+# Elements that may come several times.
+_LISTS = frozenset(
+    [
+        *("CVR", "CVRSnapshot", "CVRContest", "CVRContestSelection", "SelectionPosition", "Election"),
+        *("Contest", "ContestSelection", "Candidate", "CandidateIds", "GpUnit"),
+    ]
+)
+
+
+def recognized(source: Source) -> str | None:
+    """Say by what the format is recognized; None where it is another."""
+    if source.is_one_file and b"CastVoteRecordReport" in source.head:
+        return "a CastVoteRecordReport"
+    return None
+
+
+def contests(source: Source) -> dict[str, str]:
+    """Return the names of the contests by id."""
+    return {
+        contest["@id"]: str(contest.get("Name", contest["@id"]))
+        for election in _report(source).get("Election", ())
+        for contest in election.get("Contest", ())
+    }
+
+
+def read(source: Source, contest: str | None) -> Ballots:
+    """Read the marks of one contest: of each record the snapshot that is current."""
+    report = _report(source)
+    chosen = chosen_contest(contests(source), contest, source.path)
+    names, write_ins, listed = {}, [], []
+    for election in report.get("Election", ()):
+        candidates = {
+            each["@id"]: str(each.get("Name", each["@id"])) for each in election.get("Candidate", ())
+        }
+        for held in election.get("Contest", ()):
+            if held["@id"] != chosen:
+                continue
+            for selection in held.get("ContestSelection", ()):
+                of = [candidates.get(number, number) for number in selection.get("CandidateIds", ())]
+                written = str(selection.get("IsWriteIn", "false")).lower() == "true"
+                name = " / ".join(of) or ("write-in" if written else str(selection["@id"]))
+                names[selection["@id"]] = name
+                listed.append(name)
+                write_ins += [name] * written
+    if len(set(listed)) < len(listed):
+        raise DataError(f"{source.path}: two candidates of {chosen} have the same name")
+    units = {unit["@id"]: str(unit.get("Name", "")) for unit in report.get("GpUnit", ())}
+    rows: list[list[list[str]]] = []
+    agents: list[str] = []
+    precincts: list[str] = []
+    for record in report.get("CVR", ()):
+        snapshots = record.get("CVRSnapshot", ())
+        current = next((s for s in snapshots if s.get("@id") == record.get("CurrentSnapshotId")), None)
+        if current is None:
+            raise DataError(f"{source.path}: record {len(agents) + 1} has no current snapshot")
+        for held in current.get("CVRContest", ()):
+            if held.get("ContestId") == chosen:
+                rows.append(_marked(source, held, names))
+                agents.append(
+                    str(record.get("UniqueId") or record.get("BallotPrePrintedId") or len(agents) + 1)
+                )
+                precincts.append(units.get(record.get("BallotStyleUnitId"), ""))
+    if not rows:
+        raise DataError(f"{source.path}: no record has contest {chosen}")
+    covariates = {"precinct": np.array(precincts, dtype=object)} if any(precincts) else {}
+    return Ballots.from_rows(
+        rows,
+        items=listed,
+        agents=np.array(agents, dtype=object),
+        covariates=covariates,
+        write_ins=tuple(write_ins),
+        metadata={"TITLE": contests(source)[chosen], "FORMAT": TITLE},
+    )
+
+
+def _marked(source: Source, held: dict[str, Any], names: dict[str, str]) -> list[list[str]]:
+    """Who is marked at which rank: positions with an indication that is not excluded from the count."""
+    marked: list[list[str]] = []
+    for selection in held.get("CVRContestSelection", ()):
+        number = selection.get("ContestSelectionId")
+        if number not in names:
+            raise DataError(f"{source.path}: selection {number!r} is not one of the contest's")
+        for position in selection.get("SelectionPosition", ()):
+            if position.get("HasIndication") == "no" or position.get("IsAllocable") == "no":
+                continue
+            rank = int(position.get("Rank") or selection.get("Rank") or 1)
+            if not 1 <= rank <= 1000:
+                raise DataError(f"{source.path}: rank {rank} of selection {number!r} is none")
+            marked.extend([] for _ in range(rank - len(marked)))
+            if names[number] not in marked[rank - 1]:
+                marked[rank - 1].append(names[number])
+    return marked
+
+
+def _report(source: Source) -> dict[str, Any]:
+    name = source.names[0]
+    if source.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        found = _as_json(source.xml(name))
+    else:
+        found = source.json(name)
+    if not isinstance(found, dict) or "CVR" not in found:
+        raise source.fail(name, "a CastVoteRecordReport without records")
+    return found
+
+
+def _as_json(element: Element) -> dict[str, Any]:
+    """Return an element as the JSON form has it."""
+    numbers = [value for key, value in element.attrib.items() if key.endswith("ObjectId")]
+    found: dict[str, Any] = {"@id": numbers[0]} if numbers else {}
+    for child in element:
+        name = child.tag.rpartition("}")[2]
+        value: Any = _as_json(child) if len(child) else (child.text or "").strip()
+        if name in _LISTS:
+            value = value.split() if name == "CandidateIds" else [value]
+            found.setdefault(name, []).extend(value)
+        else:
+            found[name] = value
+    return found

@@ -1,0 +1,150 @@
+"""Dominion cast vote records: a folder or zip of manifests and ``CvrExport*.json`` files.
+
+A session is a ballot; what was adjudicated (``Modified``) takes the place of the ``Original``. Marks that the
+scanner called ambiguous do not count, and neither does a contest that it called invalid, in which the voter
+had no vote. Files may be numbered with gaps; all that are there are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from permix.data.ballots import Ballots, Entry
+from permix.data.io.ballots.contests import chosen_contest
+from permix.data.io.ballots.source import Source
+from permix.errors import DataError
+
+TITLE = "Dominion cast vote records"
+_EXPORT = re.compile(r"CvrExport(_\d+)?\.json")
+MANIFESTS = ("ContestManifest.json", "CandidateManifest.json")
+
+
+def recognized(source: Source) -> str | None:
+    """Say by what the format is recognized; None where it is another."""
+    base = {name.rpartition("/")[2] for name in source.names}
+    exports = [name for name in base if _EXPORT.fullmatch(name)]
+    if exports and all(name in base for name in MANIFESTS):
+        return f"{len(exports)} CvrExport files beside ContestManifest.json and CandidateManifest.json"
+    return None
+
+
+def contests(source: Source) -> dict[str, str]:
+    """Return the names of the contests by id."""
+    return {
+        str(entry["Id"]): str(entry["Description"]) for entry in _manifest(source, "ContestManifest.json")
+    }
+
+
+def read(source: Source, contest: str | None) -> Ballots:
+    """Read the marks of one contest; a ballot without the contest is not among them."""
+    known = contests(source)
+    number = int(chosen_contest(known, contest, source.path))
+    about = next(entry for entry in _manifest(source, "ContestManifest.json") if entry["Id"] == number)
+    listed = [entry for entry in _manifest(source, "CandidateManifest.json") if entry["ContestId"] == number]
+    codes = {entry["Id"]: code for code, entry in enumerate(listed)}
+    names = _told_apart([str(entry["Description"]).strip() for entry in listed])
+    write_ins = [name for name, entry in zip(names, listed, strict=True) if "WriteIn" in str(entry["Type"])]
+    parties = _named(source, "PartyManifest.json")
+    portions, groups = (
+        _named(source, "PrecinctPortionManifest.json"),
+        _named(source, "CountingGroupManifest.json"),
+    )
+    conditions = _named(source, "OutstackConditionManifest.json")
+    invalid = {number for number, name in conditions.items() if name == "InvalidContest"}
+    n_invalid = 0
+    ballot: list[int] = []
+    rank: list[int] = []
+    item: list[int] = []
+    agents: list[str] = []
+    precinct: list[str] = []
+    counting: list[str] = []
+    for session, shown in _ballots_of(source):
+        for card in shown.get("Cards") or [shown]:
+            for held in card.get("Contests", ()):
+                if held.get("Id") != number:
+                    continue
+                if not invalid.isdisjoint(held.get("OutstackConditionIds", ())):
+                    n_invalid += 1
+                    continue
+                for mark in held.get("Marks", ()):
+                    if mark.get("IsAmbiguous"):
+                        continue
+                    if mark["CandidateId"] not in codes:
+                        raise DataError(
+                            f"{source.path}: candidate {mark['CandidateId']} of contest {number} is not in "
+                            "CandidateManifest.json"
+                        )
+                    ballot.append(len(agents))
+                    rank.append(int(mark.get("Rank") or 1) - 1)
+                    item.append(codes[mark["CandidateId"]])
+                agents.append(f"{session['TabulatorId']}-{session['BatchId']}-{session['RecordId']}")
+                precinct.append(portions.get(shown.get("PrecinctPortionId"), ""))
+                counting.append(groups.get(session.get("CountingGroupId"), ""))
+    if not agents:
+        raise DataError(f"{source.path}: no ballot has contest {number} ({known[str(number)]})")
+    if min(rank, default=0) < 0:
+        raise DataError(f"{source.path}: a mark of contest {number} has a rank below 1")
+    of_party = {
+        name: parties.get(next(iter(entry.get("Affiliations") or ()), None), "")
+        for name, entry in zip(names, listed, strict=True)
+    }
+    return Ballots(
+        items=tuple(names),
+        n_ranks=max(int(about.get("NumOfRanks") or 1), max(rank, default=0) + 1),
+        counts=np.ones(len(agents), np.int64),
+        ballot=np.array(ballot, np.int64),
+        rank=np.array(rank, np.int32),
+        item=np.array(item, np.int32),
+        agents=np.array(agents, dtype=object),
+        covariates={"precinct": np.array(precinct, object), "counting group": np.array(counting, object)},
+        parties={name: party for name, party in of_party.items() if party},
+        write_ins=tuple(write_ins),
+        metadata={"TITLE": known[str(number)], "FORMAT": TITLE},
+        audit=(Entry("ballots on which the contest is invalid", "left out", n_invalid),) * (n_invalid > 0),
+    )
+
+
+def _ballots_of(source: Source) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield sessions with what counts of each: the adjudicated ballot where there is one."""
+    for name in source.names:
+        if not _EXPORT.fullmatch(name.rpartition("/")[2]):
+            continue
+        for session in source.json(name).get("Sessions", ()):
+            shown = next(
+                (
+                    session[kind]
+                    for kind in ("Modified", "Original")
+                    if (session.get(kind) or {}).get("IsCurrent")
+                ),
+                session.get("Original"),
+            )
+            if shown is None:
+                raise source.fail(name, "a session has no 'Original' ballot")
+            yield session, shown
+
+
+def _manifest(source: Source, name: str) -> list[dict[str, Any]]:
+    full = next((each for each in source.names if each.rpartition("/")[2] == name), None)
+    listed = None if full is None else source.json(full).get("List")
+    if full is not None and not isinstance(listed, list):
+        raise source.fail(full, "no 'List' as manifests have it")
+    return listed or []
+
+
+def _named(source: Source, name: str) -> dict[Any, str]:
+    """Descriptions of a manifest by id; nothing where there is none."""
+    return {entry["Id"]: str(entry["Description"]) for entry in _manifest(source, name)}
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """Number candidates of the same name."""
+    seen: dict[str, int] = {}
+    told = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return told

@@ -1,0 +1,66 @@
+"""All formats of ballots, and which of them a file has."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import NamedTuple
+
+from permix.data.ballots import Ballots
+from permix.data.io.ballots import cdf, clear_ballot, dominion, hart, rank_columns, scottish, votekit
+from permix.data.io.ballots.source import Source
+from permix.data.io.text_files import PathLike
+from permix.errors import DataError
+
+# In this order: a table of rank columns is what is left when nothing more special fits.
+FORMATS: tuple[ModuleType, ...] = (dominion, hart, cdf, clear_ballot, votekit, scottish, rank_columns)
+
+
+class Recognized(NamedTuple):
+    """A format of ballots, and why a file is taken for it."""
+
+    format: ModuleType
+    source: Source
+    why: str
+
+    @property
+    def title(self) -> str:
+        """What the format is called."""
+        return str(self.format.TITLE)
+
+    def contests(self) -> dict[str, str]:
+        """Return the names of the contests by id."""
+        found: dict[str, str] = self.format.contests(self.source)
+        return found
+
+    def read(self, contest: str | None = None) -> Ballots:
+        """Read the marks of one contest."""
+        found: Ballots = self.format.read(self.source, contest)
+        return found
+
+
+def recognize(path: PathLike) -> Recognized | None:
+    """Return the format of ballots that a file, folder or zip has; None where it is none of them."""
+    source = Source(path)
+    for each in FORMATS:
+        why = each.recognized(source)
+        if why is not None:
+            return Recognized(each, source, why)
+    return None
+
+
+def read_ballots(path: PathLike, contest: str | None = None) -> Ballots:
+    """Read ballots as they were marked, from any format that permix knows; see :func:`permix.clean`.
+
+    Parameters
+    ----------
+    path : path
+        A file, a folder or a zip: Dominion, Hart Verity, ES&S (Excel, CSV), Clear Ballot, NIST's common data
+        format, Scottish councils, VoteKit, or any table with a column for each rank.
+    contest : str, optional
+        Id or name of the contest, where there are several.
+    """
+    found = recognize(path)
+    if found is None:
+        titles = ", ".join(str(each.TITLE) for each in FORMATS)
+        raise DataError(f"{path} is none of the formats of ballots that are read: {titles}")
+    return found.read(contest)

@@ -1,0 +1,76 @@
+"""Scottish council elections, as Denis Mollison and VoteKit publish them.
+
+The number of candidates and of seats; a line for each ballot, its count and the numbers of the candidates,
+best first; a line ``"Candidate 3","Name","Party (P)"`` for each candidate; the name of the ward.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+from permix.data.ballots import Ballots
+from permix.data.io.ballots.source import Source
+
+TITLE = "Scottish council election"
+_FIRST = re.compile(rb"\s*\d+\s*,\s*\d+\s*,?\s*\r?\n\s*\d+\s*,\s*\d+")
+
+
+def recognized(source: Source) -> str | None:
+    """Say by what the format is recognized; None where it is another."""
+    if not source.is_one_file or not _FIRST.match(source.head.removeprefix(b"\xef\xbb\xbf")):
+        return None
+    tail = source.read(source.names[0])[-20_000:]
+    return "lines of counts and numbers, then 'Candidate 1' and so on" if b'"Candidate 1"' in tail else None
+
+
+def contests(source: Source) -> dict[str, str]:
+    """Return the ward."""
+    return {"1": str(read(source, None).metadata["TITLE"])}
+
+
+def read(source: Source, contest: str | None) -> Ballots:
+    """Read the ballots of the ward."""
+    lines = csv.reader(io.StringIO(source.text(source.names[0]), newline=""))
+    rows = [[entry.strip() for entry in row if entry.strip()] for row in lines]
+    rows = [row for row in rows if row]
+
+    def fail(line: int, why: str) -> Exception:
+        return source.fail("", f"line {line}: {why}")
+
+    n_items = int(rows[0][0])
+    names: dict[int, str] = {}
+    parties: dict[str, str] = {}
+    ballots, counts, title = [], [], ""
+    for line, row in enumerate(rows[1:], start=2):
+        match = re.fullmatch(r"Candidate (\d+)", row[0])
+        if match is not None:
+            if len(row) < 2:
+                raise fail(line, "a candidate without a name")
+            names[int(match[1])] = row[1]
+            if len(row) > 2:
+                parties[row[1]] = row[2]
+        elif row[0].isdecimal():
+            if names or not all(entry.isdecimal() for entry in row):
+                raise fail(line, "a ballot is a count and numbers of candidates")
+            counts.append(int(row[0]))
+            ballots.append([int(entry) for entry in row[1:]])
+        else:
+            title = row[0]
+    if sorted(names) != list(range(1, n_items + 1)):
+        raise source.fail("", f"{n_items} candidates are said to stand, {len(names)} are named")
+    if len(set(names.values())) < n_items:
+        raise source.fail("", "two candidates have the same name")
+    if sum(counts) == 0:
+        raise source.fail("", "no ballots")
+    for line, ballot in enumerate(ballots, start=2):
+        if any(not 1 <= number <= n_items for number in ballot):
+            raise fail(line, f"a number that is not one of the candidates 1 to {n_items}")
+    return Ballots.from_rows(
+        [[[names[number]] for number in ballot] for ballot in ballots],
+        items=[names[number] for number in range(1, n_items + 1)],
+        counts=counts,
+        parties=parties,
+        metadata={"TITLE": title, "FORMAT": TITLE, "SEATS": int(rows[0][1])},
+    )

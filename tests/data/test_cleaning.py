@@ -1,0 +1,170 @@
+"""Rules for marks, against a reading of each ballot rank by rank."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from permix.data.ballots import Ballots
+from permix.data.cleaning import RULES, audit_of, clean, names_alike
+from permix.errors import DataError, ParameterError
+
+NAMES = ("a", "b", "c", "d")
+
+
+def naive(ballot, overvotes, skipped, repeats):
+    """The ranking that one ballot gives: None where it is dropped. None among marks is somebody unnamed."""
+    found, gap = [], 0
+    last = max((rank for rank, marks in enumerate(ballot) if len(marks) == 1 and marks[0]), default=-1)
+    if overvotes == "drop" and any(len(marks) > 1 or None in marks for marks in ballot):
+        return None
+    allowed = {"stop-after-two": 1, "stop-after-one": 0, "close-up": 99}[skipped]
+    for rank, marks in enumerate(ballot):
+        if len(marks) > 1 or None in marks:
+            if overvotes == "truncate":
+                break
+            gap = 0
+            continue
+        if not marks:
+            gap += 1
+            if gap > allowed and rank < last:
+                break
+            continue
+        gap = 0
+        if marks[0] in found:
+            if repeats == "truncate":
+                break
+            continue
+        found.append(marks[0])
+    return found
+
+
+def random_ballots(seed, n=400, n_ranks=5):
+    rng = np.random.default_rng(seed)
+    ballots = []
+    for _ in range(n):
+        ballot = []
+        for _ in range(n_ranks):
+            how = rng.random()
+            if how < 0.25:
+                ballot.append([])
+            elif how < 0.33:
+                ballot.append(list(rng.choice(NAMES, size=2, replace=False)))
+            elif how < 0.36:
+                ballot.append([None])
+            else:
+                ballot.append([str(rng.choice(NAMES))])
+        ballots.append(ballot)
+    return ballots
+
+
+@pytest.mark.parametrize("overvotes", ["truncate", "skip", "drop"])
+@pytest.mark.parametrize(("skipped", "repeats"), list(product(RULES["skipped"], RULES["repeats"])))
+def test_rules_are_those_of_a_reading_rank_by_rank(overvotes, skipped, repeats):
+    ballots = random_ballots(1)
+    marked = Ballots.from_rows(ballots, items=NAMES, agents=np.arange(len(ballots)))
+    rankings = clean(marked, overvotes=overvotes, skipped=skipped, repeats=repeats)
+    found = {
+        int(agent): [NAMES[item] for item in order if item >= 0]
+        for agent, order in zip(rankings.agents, rankings.orders, strict=True)
+    }
+    for row, ballot in enumerate(ballots):
+        expected = naive(ballot, overvotes, skipped, repeats)
+        assert found.get(row) == (expected or None), ballot
+    # The twin with another rule is not accepted: the ballots tell rules apart.
+    other = "close-up" if skipped != "close-up" else "stop-after-one"
+    assert any(naive(b, overvotes, skipped, repeats) != naive(b, overvotes, other, repeats) for b in ballots)
+
+
+def test_a_drawn_candidate_is_one_of_those_marked_and_the_seed_decides():
+    marked = Ballots.from_rows([[["a", "b"], ["c"]]] * 400, items=NAMES)
+    first = clean(marked, overvotes="random", random_state=1)
+    assert set(first.orders[:, 0]) == {0, 1}
+    assert abs(np.mean(first.orders[:, 0]) - 0.5) < 0.1  # four standard errors
+    assert (first.orders[:, 1] == 2).all()
+    again, other = (clean(marked, overvotes="random", random_state=seed).orders for seed in (1, 2))
+    np.testing.assert_array_equal(first.orders, again)
+    assert not np.array_equal(first.orders, other)
+
+
+def test_nothing_is_dropped_without_being_counted():
+    rows = [
+        [["a"], ["b", "c"]],
+        [["a"], [], ["b"]],
+        [["a"], [], [], ["b"]],
+        [["a"], ["a"]],
+        [[], []],
+        [["b"]],
+    ]
+    marked = Ballots.from_rows(rows, items=NAMES, counts=[1, 10, 100, 1000, 10_000, 100_000])
+    rankings = clean(marked)
+    audit = {entry.found.split(":")[0]: entry.ballots for entry in audit_of(rankings.metadata)}
+    assert audit == {
+        "overvotes": 1,
+        "skipped ranks": 110,
+        "candidates ranked again": 1000,
+        "ballots without a choice": 10_000,
+    }
+    assert rankings.n_agents == marked.n_ballots - 10_000
+    said = next(entry.done for entry in audit_of(rankings.metadata) if entry.found == "skipped ranks")
+    assert "100 end where two ranks in a row" in said
+
+
+def test_plain_ballots_need_no_rule():
+    rankings = clean(Ballots.from_rows([[["a"], ["b"]], [["b"]]]))
+    assert audit_of(rankings.metadata) == []
+    assert rankings.items == ("a", "b")
+
+
+def test_write_ins_are_kept_merged_or_left_out():
+    rows = [[["Ann"], ["a"]], [["a"], ["Bo"], ["b"]], [["Ann"], ["Bo"], ["b"]]]
+    marked = Ballots.from_rows(rows, write_ins=("Ann", "Bo"))
+    assert clean(marked).items == ("Ann", "a", "Bo", "b")
+    merged = clean(marked, write_ins="merge")
+    assert merged.items == ("write-in", "a", "b")
+    # Two write-ins in turn are one candidate, ranked again.
+    assert [[merged.items[i] for i in row if i >= 0] for row in merged.orders] == [
+        ["write-in", "a"],
+        ["a", "write-in", "b"],
+        ["write-in", "b"],
+    ]
+    dropped = clean(marked, write_ins="drop", skipped="stop-after-one")
+    assert dropped.items == ("a", "b")
+    # A rank whose candidate is left out was not skipped.
+    assert [row[row >= 0].tolist() for row in dropped.orders] == [[0], [0, 1], [1]]
+
+
+def test_support_and_answers():
+    rows = [[["a"], ["b"]]] * 6 + [[["a"], ["c"], ["b"]]] * 3 + [[["c"]]]
+    marked = Ballots.from_rows(rows)
+    assert clean(marked, min_support=5).items == ("a", "b")
+    assert clean(marked, min_support=0.5).items == ("a", "b")
+    assert clean(marked, min_support=0.4).items == ("a", "b", "c")
+    assert clean(marked, min_answers=2).n_agents == 9
+    with pytest.raises(DataError, match="no candidate is left"):
+        clean(marked, min_support=99)
+    with pytest.raises(DataError, match="no ballot is left"):
+        clean(marked, min_answers=4)
+
+
+def test_names_that_look_alike_are_told_and_merged_if_asked():
+    rows = [[["Smith, J."], ["Jones"]], [["J Smith"], ["JONES"]], [["Jones"]]]
+    marked = Ballots.from_rows(rows)
+    told = audit_of(clean(marked).metadata)
+    assert [entry.which for entry in told] == [("Smith, J.", "J Smith"), ("Jones", "JONES")]
+    assert clean(marked).n_items == 4
+    merged = clean(marked, names="merge")
+    assert merged.items == ("Smith, J.", "Jones")
+    assert merged.orders.tolist() == [[0, 1], [0, 1], [1, -1]]
+
+
+def test_names_that_differ_are_not_alike():
+    assert names_alike(["Ann Lee", "Ann Li", "Lee Ann B", "李", "王"]) == []
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_unknown_rules_are_refused(rule):
+    with pytest.raises(ParameterError, match=rule):
+        clean(Ballots.from_rows([[["a"]]]), **{rule: "guess"})
