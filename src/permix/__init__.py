@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from permix.cocluster.estimator import CoClustering as CoClustering
     from permix.consensus.kemeny import KemenyResult as KemenyResult
     from permix.consensus.kemeny import kemeny as kemeny
+    from permix.data import Ballots as Ballots
     from permix.data import Preferences as Preferences
     from permix.data import Rankings as Rankings
+    from permix.data import clean as clean
     from permix.data import from_frame as from_frame
     from permix.data import read as read
+    from permix.data import read_ballots as read_ballots
     from permix.data import read_preflib as read_preflib
     from permix.data import read_table as read_table
     from permix.data import write as write
@@ -79,8 +82,8 @@ _HOME = {
         "permix.cocluster.ensemble_estimator": "CoClusteringEnsemble",
         "permix.cocluster.estimator": "CoClustering",
         "permix.consensus.kemeny": "KemenyResult kemeny",
-        "permix.data": "Preferences Rankings from_frame read read_preflib read_table write write_preflib "
-        "write_table",
+        "permix.data": "Ballots Preferences Rankings clean from_frame read read_ballots read_preflib "
+        "read_table write write_preflib write_table",
         "permix.data.cells": "Cells",
         "permix.data.distances": "distance distance_matrix",
         "permix.data.io.cells_io": "read_cells",

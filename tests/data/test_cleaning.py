@@ -168,3 +168,9 @@ def test_names_that_differ_are_not_alike():
 def test_unknown_rules_are_refused(rule):
     with pytest.raises(ParameterError, match=rule):
         clean(Ballots.from_rows([[["a"]]]), **{rule: "guess"})
+
+
+def test_the_command_line_has_the_same_rules():
+    from permix.cli.votes import RULES as SHOWN
+
+    assert SHOWN == RULES

@@ -22,23 +22,32 @@ PICTURES = (".png", ".svg", ".pdf")
 def show_info(options: ReadOptions, as_json: bool) -> None:
     """Describe a file of votes or a fitted model."""
     file = options.file
-    if file.suffix == ".permix" or (file.is_file() and file.suffix != ".npz" and zipfile.is_zipfile(file)):
+    ballots = _recognized(file)
+    packed = file.is_file() and file.suffix != ".npz" and zipfile.is_zipfile(file)
+    if file.suffix == ".permix" or (packed and ballots is None):
         from permix.cli.predict import show_fit
 
         show_fit(file, as_json)
         return
+    about: dict[str, Any] = {}
+    if ballots is not None and options.given.get("layout", "auto") == "auto":
+        about = {"format": ballots.title, "recognized_by": ballots.why, "contests": ballots.contests()}
+        if len(about["contests"]) > 1 and "contest" not in options.given:
+            _show_contests(file, about, as_json)
+            return
     votes = options.read()
-    facts = describe_votes(votes)
+    facts = {**about, **describe_votes(votes)}
     if as_json:
-        print_json({"file": str(file), **facts})
+        print_json({"file": str(file), **facts, **cleaning_report(votes)})
         return
     title = votes.metadata.get("TITLE", "") if votes.metadata else ""
-    skip = ("first_choices", "items")
+    skip = ("first_choices", "items", "contests")
     print_table(
         f"{file.name}{f': {title}' if title else ''}",
         ["", ""],
         [[name.replace("_", " "), _readable(value)] for name, value in facts.items() if name not in skip],
     )
+    print_cleaning(cleaning_report(votes))
     chosen = facts["first_choices"]
     if not chosen:
         return
@@ -53,6 +62,44 @@ def show_info(options: ReadOptions, as_json: bool) -> None:
         print(f"... and {count_of(len(rows) - 20, 'more item')}")
     if agents > sum(chosen.values()):
         print(f"{count_of(agents - sum(chosen.values()), 'agent')} named no single first choice")
+
+
+def _recognized(file: Path) -> Any:
+    """Return the format of ballots that a file, folder or zip has, if any."""
+    from permix.data.io.ballots.formats import recognize
+    from permix.data.io.text_files import PREFLIB, plain_suffix
+
+    known = file.suffix == ".permix" or plain_suffix(file) in PREFLIB
+    return None if known or not file.exists() else recognize(file)
+
+
+def _show_contests(file: Path, about: dict[str, Any], as_json: bool) -> None:
+    """List the contests of a file that has several."""
+    if as_json:
+        print_json({"file": str(file), **about})
+        return
+    print(f"{file.name}: {about['format']} ({about['recognized_by']})\n")
+    contests = [[number, name] for number, name in about["contests"].items()]
+    print_table(f"{len(contests)} contests; say which with --contest", ["id", "contest"], contests)
+
+
+def cleaning_report(votes: Any) -> dict[str, Any]:
+    """Return what rules did to the ballots, as plain values; nothing where no rule was needed."""
+    done = (votes.metadata or {}).get("CLEANING", [])
+    return {"cleaning": [{**entry, "which": list(entry["which"])} for entry in done]} if done else {}
+
+
+def print_cleaning(report: dict[str, Any]) -> None:
+    """Write what rules did to how many ballots."""
+    if "cleaning" in report:
+        print_table(
+            "What was done to the ballots",
+            ["found", "ballots", "what was done", "which"],
+            [
+                [entry["found"], entry["ballots"], entry["done"], ", ".join(entry["which"])]
+                for entry in report["cleaning"]
+            ],
+        )
 
 
 def _readable(value: Any) -> str:
@@ -124,8 +171,9 @@ def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool,
     scale = category_scale(votes) if to_layout == "ratings" else {}
     if as_json:
         facts = {"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items}
-        print_json(facts | ({"ratings": scale} if scale else {}))
+        print_json(facts | ({"ratings": scale} if scale else {}) | cleaning_report(votes))
         return
+    print_cleaning(cleaning_report(votes))
     print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
     if scale:
         print("ratings: " + ", ".join(f"{rating} = {name}" for rating, name in scale.items()))

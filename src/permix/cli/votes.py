@@ -12,6 +12,14 @@ import typer
 from permix.cli.command import IGNORE, Option, Source
 from permix.errors import DataError
 
+# The words of permix.data.cleaning.RULES, which a test holds against these: loading it takes time.
+RULES = {
+    "overvotes": ("truncate", "skip", "random", "drop"),
+    "skipped": ("stop-after-two", "stop-after-one", "close-up"),
+    "repeats": ("first", "truncate"),
+    "write_ins": ("keep", "merge", "drop"),
+    "names": ("keep", "merge"),
+}
 VOTE_OPTIONS: Mapping[str, Option] = {
     "layout": Option(
         str,
@@ -37,6 +45,36 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         ("--header/--no-header",),
     ),
     "ignore": IGNORE,
+    "contest": Option(str, "Ballots: id or name of the contest, where a file has several.", metavar="NAME"),
+    "overvotes": Option(
+        str,
+        "Several candidates at one rank: the ballot ends before it (truncate), the rank is passed over "
+        "(skip), one of them is drawn (random), or the ballot is left out (drop) [default: truncate].",
+        choices=RULES["overvotes"],
+    ),
+    "skipped": Option(
+        str,
+        "Ranks left out: the ballot ends where two in a row are, or one, or later ranks move up (close-up) "
+        "[default: stop-after-two].",
+        choices=RULES["skipped"],
+    ),
+    "repeats": Option(
+        str,
+        "A candidate ranked again: the first rank counts, or the ballot ends before the second (truncate) "
+        "[default: first].",
+        choices=RULES["repeats"],
+    ),
+    "write_ins": Option(str, "Candidates who were written in [default: keep].", choices=RULES["write_ins"]),
+    "names": Option(
+        str,
+        "Candidates whose names differ by case, blanks, punctuation or the order of their parts "
+        "[default: keep, and say so].",
+        choices=RULES["names"],
+    ),
+    "min_support": Option(
+        float, "Leave out candidates on fewer ballots than this; below 1, a share of the ballots.", least=0
+    ),
+    "min_answers": Option(int, "Leave out ballots that rank fewer candidates.", least=0),
     "categories": Option(
         str,
         "Order of the categories in a .cat file: best-first, worst-first, or all their names, best first, "
@@ -124,5 +162,7 @@ def read_votes(file: Path, values: Mapping[str, Any]) -> Votes:
 
 
 VOTES = Source(
-    "PrefLib file, CSV or TSV with rankings or preferences.", VOTE_OPTIONS, "permix.cli.votes:read_votes"
+    "PrefLib file, CSV or TSV with rankings or preferences; or ballots: a file, folder or zip.",
+    VOTE_OPTIONS,
+    "permix.cli.votes:read_votes",
 )

@@ -9,6 +9,9 @@ from permix.data.rankings import Rankings
 from permix.runtime.lazy import exports
 
 if TYPE_CHECKING:
+    from permix.data.ballots import Ballots as Ballots
+    from permix.data.cleaning import clean as clean
+    from permix.data.io.ballots.formats import read_ballots as read_ballots
     from permix.data.io.preflib import read_preflib as read_preflib
     from permix.data.io.preflib import write_preflib as write_preflib
     from permix.data.io.read_write import read as read
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 
 # Readers and writers load on first use.
 _MODULES = {
+    "ballots": ("Ballots",),
+    "cleaning": ("clean",),
+    "io.ballots.formats": ("read_ballots",),
     "io.preflib": ("read_preflib", "write_preflib"),
     "io.read_write": ("read", "write"),
     "io.tables": ("from_frame", "read_table", "write_table"),

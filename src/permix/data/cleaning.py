@@ -17,6 +17,7 @@ import numpy as np
 
 from permix.data.ballots import UNNAMED, Ballots, Entry
 from permix.data.labels import Array, Label
+from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, ParameterError
 from permix.runtime.seeds import generator
@@ -58,12 +59,14 @@ class Rules:
             raise ParameterError("min_answers", self.min_answers, "a whole number, 0 or more")
 
 
-def clean(ballots: Ballots, random_state: Any = 0, **rules: Any) -> Rankings:
+def clean(ballots: Ballots | Rankings | Preferences, random_state: Any = 0, **rules: Any) -> Rankings:
     """Turn marks into rankings, by rules; ``metadata["CLEANING"]`` says what was done to how many ballots.
 
     Parameters
     ----------
-    ballots : Ballots
+    ballots : Ballots, Rankings or Preferences
+        Ties, and categories, count as several candidates at one rank. Other preferences, such as comparisons,
+        are refused.
     random_state : seed
         For ``overvotes="random"``.
     overvotes : {"truncate", "skip", "random", "drop"}
@@ -100,6 +103,8 @@ def clean(ballots: Ballots, random_state: Any = 0, **rules: Any) -> Rankings:
       1: milk ≻ rest
     """
     chosen = Rules(**rules)
+    if not isinstance(ballots, Ballots):
+        ballots = marks_of(ballots)
     audit = list(ballots.audit)
     ballots = _with_names(ballots, chosen, audit)
     ballots, gone = _chosen_items(ballots, chosen, audit)
@@ -118,6 +123,41 @@ def clean(ballots: Ballots, random_state: Any = 0, **rules: Any) -> Rankings:
     metadata = {**ballots.metadata, "CLEANING": [entry._asdict() for entry in audit]}
     agents = None if ballots.agents is None else ballots.agents[kept]
     return Rankings._from_arrays(orders, items, ballots.counts[kept], agents, True, metadata)
+
+
+def marks_of(table: Rankings | Preferences) -> Ballots:
+    """Return rankings, with ties or without, as marks: a rank for each level."""
+    if isinstance(table, Rankings):
+        ballot, rank = np.nonzero(table.orders >= 0)
+        item, below = table.orders[ballot, rank], table.unlisted_below
+    else:
+        if len(table.level_items) == 0 or int(table.pair_indptr[-1]) > 0:
+            raise DataError("rules for ballots are for rankings; comparisons have no ranks")
+        lengths = np.diff(table.level_indptr)
+        ballot = np.repeat(np.arange(len(lengths)), lengths)
+        rank, item, below = table.levels, table.level_items, table.rest_below
+        # Where all items are listed, several at the last level are the rest, which nobody ranked.
+        last = np.repeat(np.maximum.reduceat(rank, table.level_indptr[:-1]), lengths)
+        at_last = np.bincount(ballot[rank == last], minlength=len(lengths))
+        whole = (lengths == len(table.items)) & (at_last > 1) & (at_last < lengths)
+        ranked = ~(whole[ballot] & (rank == last))
+        ballot, rank, item = ballot[ranked], rank[ranked], item[ranked]
+    if not below.all():
+        raise DataError(
+            "rules for ballots are for rankings whose other items are below; here some are unknown: ",
+            Argument("unlisted", "below"),
+        )
+    order = np.lexsort((rank, ballot))
+    return Ballots(
+        items=tuple(table.items),
+        n_ranks=int(rank.max(initial=0)) + 1,
+        counts=np.asarray(table.counts, np.int64),
+        ballot=np.asarray(ballot, np.int64)[order],
+        rank=np.asarray(rank, np.int32)[order],
+        item=np.asarray(item, np.int32)[order],
+        agents=table._agents,
+        metadata=table.metadata,
+    )
 
 
 # -- candidates ------------------------------------------------------------------------------------
@@ -287,8 +327,8 @@ def _stopped(ballots: Ballots, marked: Array, skipped: Array, rule: str, has: Ar
     ended = ends.any(axis=1)
     marked[np.logical_or.accumulate(ends, axis=1)] = REMOVED
     n_ended = int(ballots.counts[ended & has].sum())
-    how_many = "two ranks in a row" if rule == "stop-after-two" else "a rank"
-    return Entry("skipped ranks", f"later ranks move up; {n_ended:,} end where {how_many} is skipped", n)
+    how_many = "two ranks in a row are" if rule == "stop-after-two" else "a rank is"
+    return Entry("skipped ranks", f"later ranks move up; {n_ended:,} end where {how_many} skipped", n)
 
 
 def _repeats(ballots: Ballots, marked: Array, rule: str, kept: Array, audit: list[Entry]) -> None:

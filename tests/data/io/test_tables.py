@@ -456,8 +456,9 @@ def test_options_are_passed_on(tmp_path):
     write(votes, tmp_path / "v.soi")
     with pytest.raises(DataError, match="layout"):
         read(tmp_path / "v.soi", layout="ranks")
-    with pytest.raises(DataError, match=r"known endings are \.soc"):
-        read(tmp_path / "v.xlsx")
+    (tmp_path / "v.xyz").write_text("tea\n")
+    with pytest.raises(DataError, match=r"known endings are \.soc.* does not look like ballots"):
+        read(tmp_path / "v.xyz")
     with pytest.raises(DataError, match="known endings"):
         write(votes, tmp_path / "v")
 

@@ -1,36 +1,72 @@
-"""One way in and one way out: the ending of the file says what it holds."""
+"""One way in and one way out: the ending of a file, or what is in it, says what it holds."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from permix.data.cleaning import Rules, clean
 from permix.data.io import preflib, tables
 from permix.data.io.text_files import PREFLIB, TABLES, PathLike, check_file, plain_suffix
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, about_parameters
 
+if TYPE_CHECKING:
+    from permix.data.io.ballots.formats import Recognized
+
+
+# What says nothing about rankings as such, but about the marks they come from.
+CLEANING = tuple(field.name for field in dataclasses.fields(Rules))
+
 
 def read(path: PathLike, **options: Any) -> Rankings | Preferences:
-    """Read rankings or preferences from a PrefLib file or a table.
+    """Read rankings or preferences: a PrefLib file, a table, or ballots in one of the usual formats.
 
     Parameters
     ----------
     path : path
-        ``.soc .soi .toc .toi .cat`` (:func:`permix.read_preflib`) or ``.csv .tsv .tab``
-        (:func:`permix.read_table`); ``.gz`` may follow.
+        ``.soc .soi .toc .toi .cat`` (:func:`permix.read_preflib`), ``.csv .tsv .tab``
+        (:func:`permix.read_table`), ``.gz`` may follow; or a file, folder or zip of ballots
+        (:func:`permix.read_ballots`), found by what is in it, whose marks :func:`permix.clean` turns into
+        rankings.
     **options
-        Passed on: ``unlisted`` for both (left out, "unknown" for ratings and "below" for all else);
-        ``strict``, ``categories`` for PrefLib files; ``layout``, ``items``, ``agent_column``,
-        ``count_column``, ``on_cycle``, ``ignore``, ``delimiter``, ``header`` for tables.
+        Passed on. For all: the rules of :func:`permix.clean`. PrefLib files and tables: ``unlisted`` (left
+        out, "unknown" for ratings and "below" for all else). PrefLib files: ``strict``, ``categories``.
+        Tables: ``layout``, ``items``, ``agent_column``, ``count_column``, ``on_cycle``, ``ignore``,
+        ``delimiter``, ``header``. Ballots: ``contest``.
     """
-    reader = preflib.read_preflib if _kind(path) == "preflib" else tables.read_table
+    rules = {name: options.pop(name) for name in CLEANING if name in options}
+    ballots = None if _says_layout(options) else _ballots(path)
+    if ballots is not None:
+        _refuse_options(path, [name for name in options if name != "contest"], "ballots")
+        return clean(ballots.read(options.get("contest")), **rules)
+    try:
+        kind = _kind(path)
+    except DataError as error:
+        found = "Dominion, Hart, ES&S, Clear Ballot, NIST's common data format, Scottish councils and VoteKit"
+        raise DataError(f"{error}. What is in it does not look like ballots of {found} either") from None
+    reader = preflib.read_preflib if kind == "preflib" else tables.read_table
     readers = [reader] if reader is preflib.read_preflib else [reader, tables.from_frame]
     known = {name for taking in readers for name in inspect.signature(taking).parameters}
     check_file(path)
-    _refuse_options(path, [name for name in options if name not in known])
-    return reader(path, **options)
+    _refuse_options(path, [name for name in options if name not in known], kind)
+    found = reader(path, **options)
+    return clean(found, **rules) if rules else found
+
+
+def _says_layout(options: Mapping[str, Any]) -> bool:
+    """Whether the caller has said how a table is to be read."""
+    return options.get("layout", "auto") != "auto"
+
+
+def _ballots(path: PathLike) -> Recognized | None:
+    """Return the format of ballots that a file has; PrefLib's are told by their ending."""
+    from permix.data.io.ballots.formats import recognize
+
+    return None if plain_suffix(path) in PREFLIB else recognize(path)
 
 
 def write(obj: Rankings | Preferences, path: PathLike, **options: Any) -> None:
@@ -39,19 +75,22 @@ def write(obj: Rankings | Preferences, path: PathLike, **options: Any) -> None:
     ``layout`` is passed on to :func:`permix.write_table`.
     """
     if _kind(path) == "preflib":
-        _refuse_options(path, list(options))
+        _refuse_options(path, list(options), "preflib")
         preflib.write_preflib(obj, path)
     else:
         tables.write_table(obj, path, **options)
 
 
-def _refuse_options(path: PathLike, unknown: list[str]) -> None:
-    """Refuse options of the other kind of file."""
-    kinds = ["a PrefLib file", "a table"]
-    here, other = kinds if _kind(path) == "preflib" else kinds[::-1]
+_KINDS = {"preflib": "a PrefLib file", "table": "a table", "ballots": "a file of ballots"}
+
+
+def _refuse_options(path: PathLike, unknown: list[str], kind: str) -> None:
+    """Refuse options of other kinds of files."""
+    others = " or ".join(name for other, name in _KINDS.items() if other != kind)
     for name in unknown:
         with about_parameters():
-            raise DataError(Argument(name), f" says nothing about {here}, as {path} is, but about {other}")
+            said = f" says nothing about {_KINDS[kind]}, as {path} is, but about {others}"
+            raise DataError(Argument(name), said)
 
 
 def _kind(path: PathLike) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import NamedTuple
 
@@ -9,7 +11,7 @@ from permix.data.ballots import Ballots
 from permix.data.io.ballots import cdf, clear_ballot, dominion, hart, rank_columns, scottish, votekit
 from permix.data.io.ballots.source import Source
 from permix.data.io.text_files import PathLike
-from permix.errors import DataError
+from permix.errors import DataError, FileFormatError, PermixError
 
 # In this order: a table of rank columns is what is left when nothing more special fits.
 FORMATS: tuple[ModuleType, ...] = (dominion, hart, cdf, clear_ballot, votekit, scottish, rank_columns)
@@ -29,13 +31,27 @@ class Recognized(NamedTuple):
 
     def contests(self) -> dict[str, str]:
         """Return the names of the contests by id."""
-        found: dict[str, str] = self.format.contests(self.source)
+        with self._structure():
+            found: dict[str, str] = self.format.contests(self.source)
         return found
 
     def read(self, contest: str | None = None) -> Ballots:
         """Read the marks of one contest."""
-        found: Ballots = self.format.read(self.source, contest)
+        with self._structure():
+            found: Ballots = self.format.read(self.source, contest)
         return found
+
+    @contextmanager
+    def _structure(self) -> Iterator[None]:
+        """Say of a file whose parts are not what the format has that it is damaged."""
+        try:
+            yield
+        except PermixError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            why = f"{type(error).__name__}: {error}"
+            said = f"{self.source.path} looks like {self.title}, but is damaged or of another version ({why})"
+            raise FileFormatError(said, self.source.path) from error
 
 
 def recognize(path: PathLike) -> Recognized | None:

@@ -62,8 +62,10 @@ def recognized(source: Source) -> str | None:
     found = header_of(names)
     if found is None:
         return None
-    if source.path.suffix.lower() != ".xlsx" and not (found.others or _has_marks(source)):
-        return None  # plain orders, which the reader of tables knows
+    if source.path.suffix.lower() != ".xlsx" and not (
+        _names_candidates(source, found) and (found.others or _has_marks(source))
+    ):
+        return None  # plain orders, or numbers that may be ranks: the reader of tables knows, or asks
     some = next(iter(found.ranks.values()))
     return f"columns {names[some[1]]!r} to {names[some[max(some)]]!r} hold the ranks"
 
@@ -79,7 +81,7 @@ def header_of(names: list[str]) -> Header | None:
             ranks.setdefault(match[1].strip(), {})[int(match[2])] = place
         elif plain(name) in WEIGHTS and weight is None:
             weight = place
-        elif plain(name) in IDS and agent is None:
+        elif (plain(name) in IDS or not str(name).strip()) and agent is None:
             agent = place
         else:
             others[str(name)] = place
@@ -222,6 +224,19 @@ def _sheet(source: Source) -> tuple[list[str], list[list[Any]]]:
 
 def _delimiter(line: str) -> str:
     return max(",\t;|", key=line.count)
+
+
+def _names_candidates(source: Source, header: Header) -> bool:
+    """Whether the first lines have names at some rank: numbers alone could be ranks of items."""
+    text = source.head.decode("utf-8-sig", errors="replace")
+    lines = text.splitlines()[:200]
+    places = [place for by_rank in header.ranks.values() for place in by_rank.values()]
+    for row in csv.reader(lines[1:], delimiter=_delimiter(lines[0])):
+        for place in places:
+            entry = row[place].strip() if place < len(row) else ""
+            if plain(entry) not in NOTHING | SEVERAL and not re.fullmatch(r"[-+]?[0-9.]+", entry):
+                return True
+    return False
 
 
 def _has_marks(source: Source) -> bool:

@@ -1,0 +1,240 @@
+"""Readers of ballots: a profile that is written in a format comes back as it was marked."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pytest
+
+import permix
+from permix.data.ballots import Ballots
+from permix.data.io.ballots.formats import recognize
+from permix.data.io.ballots.votekit import from_votekit
+from permix.errors import DataError, FileFormatError, PermixError
+from tests.data.io.ballots import writers
+
+NAMES = [
+    ["Ann Lee", "Bo", "Çelik, Ömer", "Dora"],
+    ["O'Hara & Sons", "Smith <J>", "3rd Party", "Write-in"],
+]
+
+
+def profile_of(seed: int, items: list[str], n: int = 30):
+    """Ballots with gaps, overvotes and repeated candidates; everybody is marked somewhere."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(n):
+        ballot = []
+        for _ in range(4):
+            how = rng.random()
+            size = 0 if how < 0.2 else 2 if how < 0.3 else 1
+            ballot.append([str(name) for name in rng.choice(items, size=size, replace=False)])
+        ballot[number % 4] = [items[number % len(items)]]
+        made.append(ballot)
+    return made
+
+
+def marked(ballots: Ballots):
+    """The profile that was read: rank by rank, names sorted, blanks at the end dropped."""
+    found = [[[] for _ in range(ballots.n_ranks)] for _ in range(len(ballots))]
+    for row, rank, item in zip(ballots.ballot, ballots.rank, ballots.item, strict=True):
+        found[row][rank].append(None if item < 0 else str(ballots.items[item]))
+    return [trimmed(ballot) for ballot in found]
+
+
+def trimmed(ballot):
+    ranks = [sorted(names, key=str) for names in ballot]
+    while ranks and not ranks[-1]:
+        ranks.pop()
+    return ranks
+
+
+@pytest.mark.parametrize("write", [*writers.WHOLE, *writers.TABLES], ids=lambda writer: writer.__name__)
+@pytest.mark.parametrize("items", NAMES, ids=["plain", "awkward"])
+def test_what_is_written_comes_back(write, items, tmp_path):
+    profile = profile_of(1, items)
+    path = write(profile, items, tmp_path)
+    found = recognize(path)
+    assert found is not None
+    assert found.why
+    ballots = found.read("Mayor" if len(found.contests()) > 1 else None)
+    expected = [trimmed(ballot) for ballot in profile]
+    if write in writers.TABLES:
+        expected = [[[None] if len(names) > 1 else names for names in ballot] for ballot in expected]
+    assert marked(ballots) == expected
+    assert set(map(str, ballots.items)) >= {
+        name for ballot in profile for rank in ballot for name in rank if len(rank) == 1
+    }
+
+
+@pytest.mark.parametrize("write", writers.WHOLE, ids=lambda writer: writer.__name__)
+def test_all_formats_give_the_same_rankings(write, tmp_path):
+    items = NAMES[0]
+    profile = profile_of(2, items)
+    expected = permix.clean(Ballots.from_rows(profile, items=items))
+    path = write(profile, items, tmp_path)
+    several = len(recognize(path).contests()) > 1
+    read = permix.read(path, **({"contest": "Mayor"} if several else {}))
+    assert sorted(map(str, read.items)) == sorted(items)
+    assert named(read) == named(expected)
+    assert read.metadata["CLEANING"] == expected.metadata["CLEANING"]
+
+
+@pytest.mark.parametrize("write", [*writers.WHOLE, *writers.TABLES], ids=lambda writer: writer.__name__)
+def test_through_preflib_and_back(write, tmp_path):
+    items = NAMES[0]
+    path = write(profile_of(3, items), items, tmp_path)
+    several = len(recognize(path).contests()) > 1
+    read = permix.read(path, **({"contest": "Mayor"} if several else {}))
+    permix.write(read, tmp_path / "x.soi")
+    again = permix.read(tmp_path / "x.soi")
+    assert again.items == tuple(map(str, read.items))
+    assert again.n_agents == read.n_agents
+
+
+def named(rankings):
+    return [[str(rankings.items[item]) for item in order if item >= 0] for order in rankings.orders]
+
+
+def test_a_zip_is_read_like_a_folder(tmp_path):
+    items = NAMES[0]
+    profile = profile_of(4, items)
+    zipped = recognize(writers.dominion(profile, items, tmp_path, packed=True)).read("3")
+    folder = recognize(writers.dominion(profile, items, tmp_path)).read("3")
+    assert marked(zipped) == marked(folder)
+    assert zipped.agents.tolist() == folder.agents.tolist()
+    assert set(zipped.covariates["precinct"]) == {"North 1"}
+
+
+def test_scottish_wards(tmp_path):
+    path = tmp_path / "ward.csv"
+    path.write_text(
+        '3,1,\n5,2,1,\n2,3,\n"Candidate 1","Ann","Red (R)",\n"Candidate 2","Bo","Blue (B)",\n'
+        '"Candidate 3","Cy","Green (G)",\n"Old Town",\n'
+    )
+    ballots = recognize(path).read(None)
+    assert ballots.counts.tolist() == [5, 2]
+    assert marked(ballots) == [[["Bo"], ["Ann"]], [["Cy"]]]
+    assert ballots.parties == {"Ann": "Red (R)", "Bo": "Blue (B)", "Cy": "Green (G)"}
+    assert ballots.metadata["TITLE"] == "Old Town"
+    path.write_text(path.read_text().replace("5,2,1,", "5,2,4,"))
+    with pytest.raises(FileFormatError, match="line 2"):
+        recognize(path).read(None)
+
+
+def test_several_contests_are_listed_and_asked_for(tmp_path):
+    path = writers.hart(profile_of(5, NAMES[0]), NAMES[0], tmp_path)
+    with pytest.raises(DataError, match=r"2 contests: m \(Mayor\), c \(Clerk\).*contest"):
+        permix.read(path)
+    with pytest.raises(DataError, match="no contest called 'Sheriff'"):
+        permix.read(path, contest="Sheriff")
+    assert permix.read(path, contest="mayor").n_items <= 4
+
+
+def test_plain_tables_are_still_tables(tmp_path):
+    """Orders without marks, and numbers that could be ranks, are read or asked about as before."""
+    path = tmp_path / "x.csv"
+    path.write_text("choice1,choice2\ntea,milk\nmilk,tea\n")
+    assert recognize(path) is None
+    path.write_text("precinct,rank1,rank2\nA,1,2\nB,2,1\n")
+    assert recognize(path) is None
+    path.write_text("precinct,rank1,rank2\nA,Ann,Bo\nB,Bo,skipped\n")
+    rankings = permix.read(path)
+    assert rankings.items == ("Ann", "Bo")
+    with pytest.raises(DataError, match="precinct"):
+        permix.read(path, layout="orders")
+
+
+def test_marks_are_no_candidates(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "rank1,rank2,rank3,weight\nAnn,Undervote,Bo,2\novervote,Ann,,1\nskipped,BLANK,,4\nBo,UWI,Ann,0\n"
+    )
+    rankings = permix.read(path)
+    assert rankings.items == ("Ann", "Bo", "UWI")  # also who stands on ballots of count 0
+    assert rankings.n_agents == 2
+    said = {entry["found"].split(":")[0]: entry["ballots"] for entry in rankings.metadata["CLEANING"]}
+    assert said["overvotes"] == 1
+    assert said["ballots without a choice"] == 5  # the overvote at the first rank leaves none
+
+
+def test_weights_that_are_no_counts_are_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("precinct,rank1,rank2,weight\nA,Ann,Bo,1\nA,Bo,Ann,0.5\n")
+    with pytest.raises(DataError, match=r"line 3: the weight '0.5'"):
+        permix.read(path)
+
+
+def test_votekit_objects_are_told_by_what_they_have():
+    class One:
+        def __init__(self, ranking, weight):
+            self.ranking, self.weight = ranking, weight
+
+    class Profile:
+        candidates = ("A", "B", "C")
+        ballots = (One((frozenset({"A"}), frozenset({"B", "C"})), 3.0), One((frozenset({"C"}),), 1))
+
+    ballots = from_votekit(Profile())
+    assert marked(ballots) == [[["A"], ["B", "C"]], [["C"]]]
+    assert ballots.counts.tolist() == [3, 1]
+    with pytest.raises(DataError, match="no VoteKit profile"):
+        from_votekit(object())
+
+
+# -- nothing hostile -------------------------------------------------------------------------------
+
+
+def test_xml_with_entities_is_refused(tmp_path):
+    path = writers.hart(profile_of(6, NAMES[0]), NAMES[0], tmp_path)
+    file = path / "0001.xml"
+    file.write_text('<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]>' + file.read_text()[21:])
+    with pytest.raises(FileFormatError, match="DOCTYPE"):
+        permix.read(path, contest="Mayor")
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("PERMIX_MAX_BYTES", "100000")
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("CvrExport_1.json", " " * 10_000_000)
+        archive.writestr("ContestManifest.json", "{}")
+        archive.writestr("CandidateManifest.json", "{}")
+    with pytest.raises(FileFormatError, match="unpack"):
+        permix.read(tmp_path / "x.zip")
+
+
+def test_names_in_a_zip_are_no_paths(tmp_path):
+    items = NAMES[0]
+    path = writers.dominion(profile_of(7, items), items, tmp_path, packed=True)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("../../outside.json", "{}")
+        archive.writestr("/etc/passwd", "x")
+    assert permix.read(path, contest="Mayor").n_items == 4
+    assert not (tmp_path.parent.parent / "outside.json").exists()
+
+
+@pytest.mark.parametrize("write", [*writers.WHOLE, *writers.TABLES[:1]], ids=lambda writer: writer.__name__)
+def test_damaged_copies_give_a_typed_error_or_a_reading(write, tmp_path):
+    """A hundred copies, each with some bytes changed, cut or doubled."""
+    items = NAMES[0]
+    path = write(profile_of(8, items, n=8), items, tmp_path)
+    file = sorted(path.iterdir())[-1] if path.is_dir() else path
+    whole = file.read_bytes()
+    rng = np.random.default_rng(9)
+    refused = 0
+    for _ in range(100):
+        content = bytearray(whole)
+        at, length = int(rng.integers(len(whole))), int(rng.integers(1, 30))
+        how = rng.integers(3)
+        if how == 0:
+            content[at : at + length] = bytes(rng.integers(32, 127, size=length, dtype=np.uint8))
+        elif how == 1:
+            del content[at : at + length]
+        else:
+            content[at:at] = content[at : at + length]
+        file.write_bytes(bytes(content))
+        try:
+            permix.read(path, **({"contest": "Mayor"} if path.is_dir() else {}))
+        except (PermixError, OSError):
+            refused += 1
+    assert refused > 0
