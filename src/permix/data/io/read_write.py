@@ -46,8 +46,10 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
     try:
         kind = _kind(path)
     except DataError as error:
-        found = "Dominion, Hart, ES&S, Clear Ballot, NIST's common data format, Scottish councils and VoteKit"
-        raise DataError(f"{error}. What is in it does not look like ballots of {found} either") from None
+        formats = (
+            "Dominion, Hart, ES&S, Clear Ballot, NIST's common data format, Scottish councils and VoteKit"
+        )
+        raise DataError(f"{error}. What is in it does not look like ballots of {formats} either") from None
     reader = preflib.read_preflib if kind == "preflib" else tables.read_table
     readers = [reader] if reader is preflib.read_preflib else [reader, tables.from_frame]
     known = {name for taking in readers for name in inspect.signature(taking).parameters}
