@@ -150,18 +150,31 @@ class CellError(DataError):
     ----------
     row, column : int
         Where, counted from 0; ``column`` alone when ``row`` is None.
+    columns : sequence of int
+        All columns that have such cells, where the message lists them as ``{columns}``.
     """
 
-    def __init__(self, row: int | None, column: int, what: str, column_name: str | None = None) -> None:
+    def __init__(
+        self,
+        row: int | None,
+        column: int,
+        what: str,
+        column_name: str | None = None,
+        columns: Sequence[int] = (),
+        column_names: Sequence[str] | None = None,
+    ) -> None:
         place = f"column {column + 1 if column_name is None else repr(column_name)}"
-        super().__init__(what.format(place=place if row is None else f"row {row + 1}, {place}"))
+        listed = [str(j + 1) if column_names is None else repr(str(column_names[j])) for j in columns]
+        some = ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")
+        super().__init__(what.format(place=place if row is None else f"row {row + 1}, {place}", columns=some))
         self.row = row
         self.column = column
         self.what = what
+        self.columns = columns
 
     def with_names(self, names: Sequence[str]) -> CellError:
         """Return the same error with the column's name for its number."""
-        return type(self)(self.row, self.column, self.what, str(names[self.column]))
+        return type(self)(self.row, self.column, self.what, str(names[self.column]), self.columns, names)
 
 
 class CycleError(DataError):

@@ -137,6 +137,14 @@ def test_gaps_among_numbers_are_taken_by_default():
     assert permix.adjusted_rand(model.labels_[present], np.repeat([0, 1], [40, 30])[present]) > 0.9
     with pytest.raises(DataError, match=r"family mixed"):
         quick("gaussian-niw").fit(X)
+    # Columns that are called 0, 1, 2, as those of a frame made of an array.
+    assert quick(n_draws=5).fit(pd.DataFrame(X)).family_.kinds == ("number",) * 3
+    named = pd.DataFrame(X).assign(town=["Rome", "Oslo"] * 35)
+    with pytest.raises(TypeError, match="feature names"):  # scikit-learn's rule
+        quick(n_draws=5).fit(named)
+    assert permix.Mixed({2: "number"}).resolve(named).kinds == ("number", "number", "number", "category")
+    with pytest.raises(DataError, match="column 0 holds dates"):
+        quick().fit(pd.DataFrame({0: pd.date_range("2020", periods=3)}))
 
 
 def test_gaps_of_known_noise(tmp_path):
@@ -166,7 +174,7 @@ def test_gaps_of_known_noise(tmp_path):
     [
         ([1.5, 2.5, 3.25, np.nan] * 2, "number"),
         (list(range(12)), "count"),
-        (list(range(3, 30)), "number"),  # ages do not begin at zero
+        ([18, 44, 31] * 6 + list(range(60, 70)), "number"),  # ages do not begin at zero
         ([0, 1, None] * 8, "category"),
         ([1.5, 2.0] * 8, "category"),
         (list(range(-3, 9)), "number"),
@@ -199,6 +207,7 @@ def test_what_columns_look_like(cells, kind):
             [f"person {i}" for i in range(21)],
             "column 'x' has 21 different entries in 21 rows.*names* the rows",
         ),
+        (list(range(7, 30)), r"column 'x' numbers the rows, from 7 to 29: .*Mixed\({'x': 'number'}\)"),
         ([None, None], "column 'x' has no entry at all"),
         ([[1], [2]], "row 1, column 'x' holds a list"),
         ([1.0, np.inf, 2.5], "row 2, column 'x' is infinite"),
@@ -224,6 +233,14 @@ def test_the_user_may_say_what_a_column_is():
     ):
         with pytest.raises(DataError, match=message):
             permix.Mixed(kinds).resolve(frame)
+
+
+def test_categories_are_known_by_what_they_are_called():
+    """A file in which no text is left among the numbers of a column has numbers there."""
+    family = permix.Mixed().resolve(pd.DataFrame({"x": ["1", "2", "many"]}))
+    np.testing.assert_array_equal(family.encode(pd.DataFrame({"x": [2, 1]})), [[1.0], [0.0]])
+    family = permix.Mixed(["category"]).resolve(pd.DataFrame({"x": [1, 2.5]}))
+    np.testing.assert_array_equal(family.encode(pd.DataFrame({"x": ["2.5", "1"]})), [[1.0], [0.0]])
 
 
 def test_polars_frames_are_read_alike():

@@ -64,7 +64,10 @@ def test_mistakes_are_named(make, message):
 def test_bad_cells_are_named(family, bad, word):
     X = np.zeros((3, 2))
     X[1, 1] = bad
-    with pytest.raises(DataError, match=f"contains {word}: row 2, column 2"):
+    with pytest.raises(DataError, match=f"contains {word}: row 2, column 2[.] The"):
+        family.resolve(X)
+    X[2] = bad
+    with pytest.raises(DataError, match=r"row 2, column 2 \(and 2 more, in columns 1, 2\)"):
         family.resolve(X)
 
 

@@ -224,13 +224,14 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
     if not isinstance(frame, nw.DataFrame):
         return
     for name, dtype in frame.schema.items():
+        column = frame.get_column(name)
         if dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
-            raise DataError(f"column {name!r} holds dates or times (row 1: {frame[name][0]}); {DATES}")
+            raise DataError(f"column {name!r} holds dates or times (row 1: {column[0]}); {DATES}")
         if dtype == nw.Object:
             with naming_columns([name]):
-                refuse_odd_cells(frame[name].to_numpy().reshape(-1, 1))
+                refuse_odd_cells(column.to_numpy().reshape(-1, 1))
         if not family.accepts_categories and dtype in (nw.String, nw.Categorical, nw.Enum):
             raise DataError(
-                f"column {name!r} holds text (row 1: {frame[name][0]!r}), and the {family.name} family takes "
+                f"column {name!r} holds text (row 1: {column[0]!r}), and the {family.name} family takes "
                 "numbers: leave the column out, or use family='mixed'"
             )

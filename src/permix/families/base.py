@@ -200,12 +200,14 @@ def finite_matrix(X: Any, family: str, *, gaps: bool = False) -> np.ndarray:
     bad = np.isinf(array) if gaps else ~np.isfinite(array)
     if bad.any():
         value = "NaN" if np.isnan(array[bad][0]) else "infinity"
-        others = int(bad.sum()) - 1
+        n_others, columns = int(bad.sum()) - 1, np.flatnonzero(bad.any(axis=0)).tolist()
+        others = f" (and {n_others} more, in column{'s' if len(columns) > 1 else ''} {{columns}})"
         raise CellError(
             *_first(bad),
-            f"Input contains {value}: {{place}}{f' (and {others} more cells)' if others else ''}. "
+            f"Input contains {value}: {{place}}{others if n_others else ''}. "
             f"The {family} family needs a number in every cell: leave out or fill in these rows, or use the "
             "family mixed, in which missing cells say nothing.",
+            columns=columns,
         )
     return array
 

@@ -24,10 +24,6 @@ FEWEST_NAMES = 20
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 # Text that is a date: 2024-01-31, 31.1.2024, 1/31/24, with or without a time.
 _DATE_TEXT = re.compile(r"(\d{4}-\d\d?-\d\d?|\d\d?([./-])\d\d?\2(\d{4}|\d\d))([ T]\d\d?:\d\d.*)?")
-_WAY_OUT = (
-    "leave the column out (on the command line: --ignore, or --id if it names the rows), or say what it is "
-    "with permix.Mixed({{{name!r}: 'category'}})"
-)
 
 
 class CellTypeError(CellError, TypeError):
@@ -61,7 +57,8 @@ def columns_of(X: Any) -> list[Column]:
         import narwhals as nw
 
         frame = nw.from_native(X, eager_only=True)
-        return [_of_series(name, frame[name]) for name in frame.columns]
+        # By place: names may be numbers, which narwhals takes for places.
+        return [_of_series(*column) for column in zip(frame.columns, frame.iter_columns(), strict=True)]
     refuse_odd_cells(X)
     # dtype=object for lists: [["yes", 1]] must not become text.
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
@@ -70,7 +67,7 @@ def columns_of(X: Any) -> list[Column]:
     return [_of_cells(j, array[:, j]) for j in range(array.shape[1])]
 
 
-def _of_series(name: str, series: Any) -> Column:
+def _of_series(name: str | int, series: Any) -> Column:
     import narwhals as nw
 
     if series.dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
@@ -87,9 +84,8 @@ def _of_series(name: str, series: Any) -> Column:
         return _of_cells(name, np.array(series.to_list(), dtype=object))._replace(
             declared=tuple(series.dtype.categories), ordered=True
         )
-    if series.dtype.is_numeric():
-        nullable = series.null_count() > 0
-        return _of_cells(name, np.array(series.to_list(), dtype=object) if nullable else series.to_numpy())
+    if series.dtype.is_numeric() and (numbers := series.to_numpy()).dtype.kind in "iuf":
+        return _of_cells(name, numbers)
     return _of_cells(name, np.array(series.to_list(), dtype=object))
 
 
@@ -138,6 +134,10 @@ def kind_of(place: int, column: Column) -> str:
         if n_different <= FEW_VALUES and len(present) >= ENTRIES_PER_VALUE * n_different:
             return "category"
         whole = bool(np.all(present == np.floor(present)))
+        if len(present) > FEWEST_NAMES and np.all(np.diff(present) == 1.0):
+            way_out = _way_out(column.name, "number")
+            said = f"{{place}} numbers the rows, from {present[0]:g} to {present[-1]:g}: {way_out}"
+            raise CellError(None, place, said)
         # Whole numbers from zero on count something; ages, years and sizes do not begin at zero.
         return "count" if whole and present.min() == 0.0 else "number"
     for row in np.flatnonzero(~column.missing):
@@ -147,7 +147,7 @@ def kind_of(place: int, column: Column) -> str:
             raise CellTypeError(int(row), place, said)
     n_different = len(set(map(label, present.tolist())))
     if n_different > FEWEST_NAMES and 2 * n_different > len(present):
-        way_out = _WAY_OUT.format(name=column.name).replace("{", "{{").replace("}", "}}")
+        way_out = _way_out(column.name, "category")
         raise CellError(
             None,
             place,
@@ -172,10 +172,13 @@ def levels_of(place: int, column: Column) -> tuple[Any, ...]:
 
 def codes_of(place: int, column: Column, levels: Sequence[Any]) -> np.ndarray:
     """Return codes of categories, NaN where missing; the error names one that is not known."""
-    code_of = {level: float(code) for code, level in enumerate(levels)}
+    # A column of a small file may have been read as numbers where it was text, and the other way round.
+    code_of = {str(level): float(code) for code, level in enumerate(levels)}
+    code_of |= {level: float(code) for code, level in enumerate(levels)}
     codes = np.full(len(column.cells), np.nan)
     for row in np.flatnonzero(~column.missing):
         value = label(column.cells[row])
+        value = value if value in code_of else str(value)
         if value not in code_of:
             known = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
             said = f"{value!r} is not one of the known categories ({known})"
@@ -207,6 +210,15 @@ def counts_of(place: int, column: Column) -> np.ndarray:
         said = f"{{place}} is {counts[bad[0]]:g}, and counts are whole numbers from 0 on"
         raise CellError(int(bad[0]), place, said)
     return counts
+
+
+def _way_out(name: str | int, kind: str) -> str:
+    """Say what to do with a column that names or numbers the rows."""
+    mixed = f"permix.Mixed({{{name!r}: {kind!r}}})".replace("{", "{{").replace("}", "}}")
+    return (
+        "leave the column out (on the command line: --ignore, or --id if it names the rows), or say what it "
+        f"is with {mixed} (--column {name}={kind})"
+    )
 
 
 def _shown(column: Column) -> str:
