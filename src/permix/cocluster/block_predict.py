@@ -140,6 +140,25 @@ class BlockPredictive(Predictive[BlockDraw]):
         blocks, sums = draw.block_of(rows, columns), block_sums(self.matrix, draw)
         return log_cells(self.family_of(draw), codes, blocks, sums)
 
+    def log_left_out(self, cells: Array) -> FloatArray:
+        """Return ln p(cell | all other cells, blocks) of some filled cells under each draw, (draw, cell)."""
+        matrix, m = self.matrix, len(cells)
+        rows, columns, codes = matrix.rows[cells], matrix.by_row.others[cells], matrix.by_row.codes[cells]
+        # Each cell as a block of its own: what it adds to the sums of the block it is in.
+        lines = matrix.by_row._replace(
+            starts=np.arange(m + 1, dtype=matrix.by_row.starts.dtype),
+            others=np.zeros(m, matrix.by_row.others.dtype),
+            codes=np.ascontiguousarray(codes),
+        )
+        classes = (_classes(np.arange(m)), _classes(np.zeros(1, np.int64)), grid_table(m, 1))
+        own = EncodedMatrix(matrix.family, lines, m, 1).block_sums(*classes, m)
+        out = np.empty((len(self.draws), m))
+        for row, draw in zip(out, self.draws, strict=True):
+            blocks, sums = draw.block_of(rows, columns), block_sums(matrix, draw)
+            rest = (sums.n[blocks] - own.n, sums.sums[blocks] - own.sums)
+            row[:] = self.family_of(draw).log_predictive(codes, *rest)
+        return out
+
     def row_log_evidence(self, new: EncodedMatrix) -> FloatArray:
         """Return ln p(filled cells of a new row) of each, p averaged over draws."""
         total = np.full(new.n_rows, -np.inf)

@@ -30,11 +30,14 @@ from permix.partitions.mondrian import MondrianTree
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import by_size, nearest_partition, spaced
+from permix.posterior.stacking import draws_of_chains, need_stacking, weights_of_chains
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
 Side = Literal["row", "column"]
+# Chains that disagree are weighed by so many draws and cells.
+STACKED_DRAWS, STACKED_CELLS = 100, 5000
 # Predictions are averaged over at most so many draws, evenly spaced.
 MAX_PREDICTIVE_DRAWS = 200
 # Trees are compared by the blocks of so many cells, in so many draws.
@@ -150,11 +153,30 @@ class BlockFit:
 
     @cached_property
     def predictive(self) -> BlockPredictive | MixedPredictive:
-        """What averages predictions over evenly spaced draws."""
-        chosen = spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS).tolist()
+        """What averages predictions over evenly spaced draws, as many of each chain as its weight says."""
+        chosen = spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS)
         if "row_memberships" in self.draws.arrays:
-            return MixedPredictive(self.known_matrix, [self._mixed_draw(t) for t in chosen])
-        return BlockPredictive(self.known_matrix, [self.block_draw(t) for t in chosen])
+            return MixedPredictive(self.known_matrix, [self._mixed_draw(t) for t in chosen.tolist()])
+        weights = self.chain_weights
+        if weights is not None:
+            n_draws = self.draws.arrays["row_labels"].shape[1]
+            chosen = draws_of_chains(weights, n_draws, MAX_PREDICTIVE_DRAWS)
+        return BlockPredictive(self.known_matrix, [self.block_draw(t) for t in chosen.tolist()])
+
+    @cached_property
+    def chain_weights(self) -> npt.NDArray[np.float64] | None:
+        """How much chains that disagree count in predictions; None where all count alike.
+
+        See :mod:`permix.posterior.stacking`. Cells are left out one by one, given the groups of their row and
+        their column. Chains of mixed memberships count alike.
+        """
+        if "row_memberships" in self.draws.arrays or not need_stacking(self.draws):
+            return None
+        n_draws = self.draws.arrays["row_labels"].shape[1]
+        chosen = spaced(self.n_all_draws, STACKED_DRAWS)
+        tried = BlockPredictive(self.known_matrix, [self.block_draw(t) for t in chosen.tolist()])
+        cells = spaced(self.known_matrix.n_cells, STACKED_CELLS)
+        return weights_of_chains(tried.log_left_out(cells), chosen // n_draws)
 
     @property
     def n_all_draws(self) -> int:
