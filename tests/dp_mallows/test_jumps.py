@@ -15,7 +15,8 @@ from permix.dp_mallows.moves import Centers
 from permix.moves import Cycle
 from permix.partitions import MixtureOfFiniteMixtures
 from tests.dp_mallows.list_cases import FIVE, agrees, check_statistics, model_of, seated, visits_of
-from tests.oracles.dp_mallows import Enumeration, mixture_of_finite_mixtures
+from tests.oracles.dp_mallows import Enumeration, blocks, mixture_of_finite_mixtures
+from tests.oracles.partitions import finite_dirichlet_rule, sequential_probability, shifted_poisson
 
 PRIOR = MixtureOfFiniteMixtures(2.0, 0.7)
 DECAYS = (1.5, (0.5, 1.0, 1.5))
@@ -81,3 +82,23 @@ def test_jumps_are_accepted_both_ways(monkeypatch):
         Jumps(8).step(rng, here)
         check_statistics(here)
     assert (accepted > 10).all()
+
+
+def test_posterior_of_the_number_of_possible_groups():
+    """By enumeration over partitions for every number of components, which are then weighed by the prior."""
+    chances = shifted_poisson(PRIOR.rate, 30)
+    evidences = np.zeros(30)
+    for k, chance in chances.items():
+        rule = finite_dirichlet_rule(k, PRIOR.pseudo_count)
+        known = posterior()
+        for labels in known.partitions:
+            lists = [[FIVE[i] for i in block] for block in blocks(labels)]
+            log_marginals = sum(known.log_marginal(part) for part in lists)
+            evidences[k] += chance * sequential_probability(labels, rule) * np.exp(log_marginals)
+    exact = evidences / evidences.sum()
+    numbers = [max(labels) + 1 for labels in posterior().partitions]
+    counts = np.round(1e6 * posterior().chances).astype(int)
+    found = PRIOR.n_components_posterior(np.repeat(numbers, counts), 5)
+    np.testing.assert_allclose(found[:30], exact[: len(found)], atol=1e-5)
+    shown = np.bincount(numbers, weights=posterior().chances)  # groups that have agents are fewer
+    assert abs(shown[1] - exact[1]) > 0.01

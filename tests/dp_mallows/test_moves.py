@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 
 from permix.dp_mallows import moves as dp_mallows_moves
 from permix.dp_mallows.fit import burn_in_move, sweep_move
+from permix.dp_mallows.jumps import Jumps
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
 from permix.dp_mallows.lists.seating_jit import (
@@ -675,14 +676,14 @@ def many_log_marginals(lists, n_items, strength, rates):
 
 
 @cache
-def many_posterior():
+def many_posterior(finite):
     """Partitions of lists over 70 items that mention three of them, and their probabilities."""
     marginals = many_log_marginals(MANY, N_MANY, MANY_PRIOR["strength"], MANY_PRIOR["rates"])
     # Lemma 1.
     assert marginals[(0,)] == pytest.approx(-math.log(N_MANY), abs=1e-9)
     assert marginals[(1,)] == pytest.approx(-math.log(N_MANY * (N_MANY - 1)), abs=1e-9)
     partitions = list(restricted_growth_strings(len(MANY)))
-    prior = dirichlet_process(1.0)
+    prior = mixture_of_finite_mixtures(2.0, 0.7) if finite else dirichlet_process(1.0)
     logs = [
         math.log(prior(labels))
         + sum(
@@ -698,12 +699,15 @@ MANY_MOVES = {
     "visits": [Centers(), CollapsedSeating()],
     "pins": [CollapsedSeating(), Centers(), ParallelSeating(0.5)],
     "split-merge": [CollapsedSeating(0.4), Centers(), ListSplitMerge(2, 2)],
+    "jumps": [Centers(), Jumps(3, splits=0.5)],
 }
 
 
 def many_chain_agrees(move, n_steps, seed):
-    partitions, chances = many_posterior()
-    state = seated(model_of(MANY, N_MANY, **MANY_PRIOR))
+    finite = move == "jumps"
+    partitions, chances = many_posterior(finite)
+    prior = MixtureOfFiniteMixtures(2.0, 0.7) if finite else DirichletProcess(1.0)
+    state = seated(model_of(MANY, N_MANY, prior, **MANY_PRIOR))
     visits = visits_of(state, Cycle(MANY_MOVES[move]), partitions, n_steps, seed, checks=20)
     return agrees(visits, partitions, chances)
 

@@ -13,6 +13,7 @@ from permix.dp_mallows.pairs import predict_pairwise
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.predict import ListCompletions, ListPredictive
 from permix.dp_mallows.results import ClusterSummaries
+from permix.errors import Argument, DataError
 from permix.estimators.base import DrawsMixin, of_fitted
 from permix.estimators.ranking_estimator import RankingMixture
 from permix.estimators.ranking_lists import as_top_lists
@@ -114,6 +115,17 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
         """
         predictive, lists = self._asked(X)
         return np.asarray(predictive.assign(lists)[:, :-1])
+
+    def n_possible_groups(self) -> Array:
+        """Return the posterior of the number of groups in the population, those without agents included.
+
+        Entry k is the probability of k groups. Only a mixture of finite mixtures (``prior="mfm"``) has such a
+        number; a group may exist and have nobody among the agents fitted.
+        """
+        probabilities = self._fitted().n_possible_groups
+        if probabilities is None:
+            raise DataError("only ", Argument("prior", "mfm"), " has a number of possible groups")
+        return probabilities
 
     def predict_novelty(self, X: Any) -> Array:
         """Return the probability that each row comes from a group that the data did not have.

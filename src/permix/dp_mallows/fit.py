@@ -90,6 +90,14 @@ class DPMallowsFit(EstimatedPartition):
         return Estimate(float(values.mean()), mcse_mean(values) if enough else float("nan"))
 
     @cached_property
+    def n_possible_groups(self) -> Array | None:
+        """P(number of groups | data), those without agents included; None if the prior has no such number."""
+        prior = self.clusters.prior
+        if not isinstance(prior, MixtureOfFiniteMixtures):
+            return None
+        return prior.n_components_posterior(self.draws.arrays["n_groups"], int(self.rankings.n_agents))
+
+    @cached_property
     def overlap(self) -> Overlap:
         """Which estimated cluster each cluster of a draw speaks for."""
         return Overlap.of(self.clusters, self.labels)

@@ -33,9 +33,18 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
         "shows_a_draw": fit.shows_a_draw,
         "number_of_groups": fit.n_clusters,
         "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_groups"]),
+        **_possible(fit),
         "groups": [_group_report(fit, summaries, e) for e in range(fit.n_clusters)],
         "remarks": summaries.remarks(),
     }
+
+
+def _possible(fit: DPMallowsFit) -> dict[str, Any]:
+    """The posterior of the number of groups with those without agents, where the prior has such a number."""
+    if fit.n_possible_groups is None:
+        return {}
+    shown = {str(k): float(p) for k, p in enumerate(fit.n_possible_groups) if p >= 1e-6}
+    return {"posterior_number_of_possible_groups": shown}
 
 
 def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dict[str, Any]:

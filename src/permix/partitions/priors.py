@@ -478,6 +478,28 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         kept = int(np.searchsorted(-np.cumsum(probabilities[::-1])[::-1], -1e-12))
         return np.concatenate([np.zeros(n_clusters), probabilities[:kept]])
 
+    def n_components_posterior(self, n_clusters: npt.ArrayLike, n: int) -> FloatArray:
+        """Posterior probabilities of the number of all groups, given draws of the number with observations.
+
+        Parameters
+        ----------
+        n_clusters : array-like of int
+            Numbers of groups that the ``n`` observations show, one for each posterior draw.
+        n : int
+            Number of observations.
+
+        Returns
+        -------
+        ndarray
+            Entry k is the probability of k groups: the mean of :meth:`n_components_probabilities` over draws.
+        """
+        numbers, counts = np.unique(np.asarray(n_clusters), return_counts=True)
+        parts = [self.n_components_probabilities(number, n) for number in numbers.tolist()]
+        total = np.zeros(max(map(len, parts)))
+        for part, count in zip(parts, counts, strict=True):
+            total[: len(part)] += part * (count / counts.sum())
+        return total
+
     def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
         numbers = 1 + rng.poisson(self.rate, len(labels))
         for row, number in zip(labels, numbers.tolist(), strict=True):
