@@ -29,6 +29,7 @@ def fit_of(components, n_rows=6, seed=0, **changes):
         "log_likelihood": Estimate(-33.5, 0.25),
         "history": np.array([[-40.0, 0.5], [-35.0, 0.3], [-33.6, 0.25]]),
         "start_log_likelihoods": np.array([-36.0, -33.5, -34.0]),
+        "group_matches": rng.random((3, components.n_components)),
         "converged": True,
         "interrupted": False,
     }

@@ -106,7 +106,7 @@ def test_fit_finds_the_two_kinds(run, votes, made, tmp_path):
     model = permix.load(fit)
     assert report["log_likelihood"] == float(model.log_likelihood_)
     assert report["log_likelihood_standard_error"] == 0.0  # full rankings need no Monte Carlo
-    np.testing.assert_allclose([part["weight"] for part in report["groups"]], model.weights_)
+    np.testing.assert_allclose([part["share"] for part in report["groups"]], model.weights_)
     np.testing.assert_allclose(
         [part["expected_distance"] for part in report["groups"]],
         [distribution.expected_distance() for distribution in model.components_],
@@ -478,6 +478,7 @@ def a_fit(centers, decays, weights, probabilities, **more):
         "log_likelihood": Estimate(-0.001, 0.0),
         "history": np.column_stack([np.arange(26.0), np.zeros(26)]),
         "start_log_likelihoods": np.array([-10.0, -10.5, -12.0]),
+        "group_matches": np.tile([[1.0], [0.7], [0.2]], len(weights)),
         "converged": True,
         "interrupted": False,
     }
@@ -497,10 +498,21 @@ def test_what_a_reader_should_know_is_said(capsys):
     assert "groups 1 and 2 have the same center" in out
     assert "group 2: the dispersion is at the lower limit, 0.001" in out
     assert "group 3 is nobody's most probable group" in out
-    assert "2 of 3 starts came within 1 of the best log-likelihood" in out
+    assert out.startswith("Only 1 of 3 restarts reached this optimum")
+    assert "2 of 3 (63%)" in out
     assert "log-likelihood 0.00 (-0.0005 per agent)" in out
     fine = a_fit([center, center[::-1]], [1.0, 0.5], [0.6, 0.4], [[0.6, 0.4], [0.2, 0.8]])
     assert mallows_report(fine)["remarks"] == []
+    alone = dataclasses.replace(
+        fine,
+        start_log_likelihoods=np.array([-10.0, -10.0, -12.0]),
+        group_matches=np.array([[1.0, 1.0], [0.9, 0.5], [0.7, 0.4]]),
+    )
+    print_mallows(mallows_report(alone), "x")
+    out = capsys.readouterr().out
+    assert "2 of 3 restarts reached this optimum" in out
+    assert "does not recur" in out
+    assert "group 2 does not recur in any other restart" in out
     # Rounds that average out noise come after the climb and are none of its iterations.
     assert mallows_report(dataclasses.replace(fine, converged=False))["iterations"] == 20
 

@@ -108,7 +108,9 @@ def test_what_a_fit_shows(fitted, planted):
 
 def test_summary(fitted):
     table = fitted.summary()
-    assert list(table.columns) == ["share", "agents", "dispersion", "expected_distance", "center"]
+    spread = ["dispersion", "expected_distance"]
+    assert list(table.columns) == ["share", "agents", *spread, "restarts_with_it", "agreement", "center"]
+    assert (table["restarts_with_it"] >= 1).all()
     assert table.index.name == "group"
     assert table["agents"].sum() == pytest.approx(900)
     assert table["expected_distance"].tolist() == [part.expected_distance() for part in fitted.components_]

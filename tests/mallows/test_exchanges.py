@@ -1,5 +1,6 @@
 """Exchanges of neighbors and exact sums against enumeration, and the optimum by exhaustive search."""
 
+import dataclasses
 from itertools import permutations
 
 import numpy as np
@@ -8,12 +9,16 @@ from scipy.optimize import minimize_scalar
 
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.datasets import make_mallows_mixture
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.estimators.preference_input import as_preferences
 from permix.kernels.kemeny_search import order_score
+from permix.mallows.agreement import group_matches
 from permix.mallows.em import MallowsEM
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.predict import predict_proba
 from permix.mallows.sum_rounds import SumRounds
 from tests.distributions.conditioning.test_pair_words import some_rows
 from tests.mallows.test_em import COMPONENTS, KEY, POSETS, agents_of, enumerated
@@ -148,3 +153,36 @@ def test_agents_who_say_the_same_are_one_row():
     assert float(apart.log_likelihood) == float(together.log_likelihood)
     np.testing.assert_array_equal(apart.components.centers, together.components.centers)
     np.testing.assert_array_equal(apart.probabilities, together.probabilities[data.equal_rows()])
+
+
+def test_groups_are_matched_by_their_agents():
+    rng = np.random.default_rng(0)
+    data = Preferences.from_rankings(
+        Rankings.from_orders([rng.permutation(4).tolist() for _ in range(200)], n_items=4)
+    )
+    centers = np.array([(0, 1, 2, 3), (3, 2, 1, 0)])
+    other = np.array([(3, 2, 1, 0), (1, 0, 2, 3)])
+    found, changed = (
+        MallowsComponents(tuple(range(4)), np.full(2, 0.5), each, np.ones(2)) for each in (centers, other)
+    )
+    em = em_of(data, k=2)
+    matches = group_matches(em, found, [found, changed])
+    np.testing.assert_array_equal(matches[0], 1.0)
+    labels = [predict_proba(c, data).argmax(axis=1) for c in (found, changed)]
+    for k in range(2):
+        mine = labels[0] == k
+        expected = [np.sum(mine & (labels[1] == j)) / np.sum(mine | (labels[1] == j)) for j in range(2)]
+        assert matches[1, k] == pytest.approx(max(expected))
+    assert matches[1].max() < 1.0  # the broken twin would call them the same
+
+
+def test_restarts_that_agree_are_counted():
+    made = make_mallows_mixture(300, 6, 2, dispersion=0.3, random_state=1)
+    fit = fit_mallows(as_preferences(made.data), MallowsParameters(2, n_init=4, random_state=0))
+    assert fit.at_best.sum() >= 3
+    assert fit.verdict == f"{fit.at_best.sum()} of {len(fit.at_best)} restarts reached this optimum"
+    assert fit.group_matches.shape == (len(fit.at_best), 2)
+    assert (fit.recurrences >= fit.at_best.sum()).all()
+    lonely = dataclasses.replace(fit, start_log_likelihoods=np.array([-3.0, -1.0, -2.0]))
+    assert lonely.at_best.tolist() == [False, True, False]
+    assert lonely.verdict.startswith("Only 1 of 3 restarts")

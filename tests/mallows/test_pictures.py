@@ -42,6 +42,7 @@ def a_fit(items, n_components, *, errors=0.0, seed=0):
         log_likelihood=Estimate(values[-1], errors),
         history=np.column_stack([values, np.full(12, errors)]),
         start_log_likelihoods=values[-1] - np.arange(4.0),
+        group_matches=np.ones((4, n_components)),
         converged=True,
         interrupted=False,
     )

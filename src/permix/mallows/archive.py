@@ -20,6 +20,7 @@ def _pack(fit: MallowsFit) -> Content:
         "decays": fit.components.decays,
         "history": fit.history,
         "start_log_likelihoods": fit.start_log_likelihoods,
+        "group_matches": fit.group_matches,
     }
     return Content(facts, arrays)
 
@@ -32,6 +33,9 @@ def _build(saved: Saved) -> MallowsFit:
     history = arrays["history"]
     require(bool(np.all(np.isfinite(history))) and bool(np.all(history[:, 1] >= 0.0)), "history")
     require(bool(np.all(np.diff(arrays["weights"]) <= 0.0)), "weights")
+    # Files of older versions do not have it.
+    matches = arrays.get("group_matches", np.empty((0, sizes["groups"])))
+    require(len(matches) in (0, sizes["starts"]) and bool(np.all(matches <= 1.0 + 1e-9)), "matches of groups")
     return MallowsFit(
         settings=settings,
         components=MallowsComponents(facts["items"], arrays["weights"], arrays["centers"], arrays["decays"]),
@@ -40,6 +44,7 @@ def _build(saved: Saved) -> MallowsFit:
         log_likelihood=log_likelihood_of(arrays["log_likelihood"]),
         history=history,
         start_log_likelihoods=arrays["start_log_likelihoods"],
+        group_matches=matches,
         converged=facts["converged"],
         interrupted=facts["interrupted"],
     )
@@ -56,5 +61,6 @@ SCHEMA = Schema(
         "decays": field("real", "groups", where=not_negative),
         "history": field("real", "iterations", 2, where=finite),
         "start_log_likelihoods": field("real", "starts"),
+        "group_matches": field("real", "matched?", "groups", where=not_negative, optional=True),
     },
 )

@@ -26,10 +26,10 @@ def fit_mallows(
     which = preferences.equal_rows()  # agents who say the same are one row, with a count
     distinct = preferences.collapse()
     profile = Profile.of(distinct)
-    best, reached, key, interrupted = best_of_restarts(profile, settings, smaller)
-    components = best.components.sorted_by_weight()
+    found = best_of_restarts(profile, settings, smaller)
+    best, components = found.best, found.best.components
     # Exact where sums are affordable, and otherwise with more particles than in a round.
-    rng = np.random.default_rng(np.random.SeedSequence(key.tolist()))
+    rng = np.random.default_rng(np.random.SeedSequence(found.key.tolist()))
     with at_most(settings.n_jobs):
         posterior = MixturePosterior(components, distinct, 8 * settings.n_particles, rng)
     joint = posterior.log_joint
@@ -40,7 +40,8 @@ def fit_mallows(
         counts=np.array(preferences.counts),
         log_likelihood=total_log_likelihood(joint, posterior.errors, profile.counts),
         history=best.history,
-        start_log_likelihoods=reached,
+        start_log_likelihoods=found.reached,
+        group_matches=found.matches,
         converged=best.converged,
-        interrupted=interrupted,
+        interrupted=found.interrupted,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import Argument, DataError
+from permix.mallows.agreement import group_matches, same_optimum
 from permix.mallows.em import Follow, MallowsEM, Run
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.start import first_components, seeded_center
@@ -30,23 +32,28 @@ N_STOCHASTIC_AGAIN = 5
 # Unless so many runs have come to the best optimum, there are more starts, up to so many times ``n_init``.
 ENOUGH_AGREE = 3
 MOST_TIMES = 4
-# Two runs reached the same optimum if their log-likelihoods differ by less than this for each agent.
-SAME = 1e-5
 # One of so many starts is fresh where others have a smaller mixture to begin with.
 FRESH_SHARE = 3
 
 Task = Callable[[Follow], Run]
 
 
+class Search(NamedTuple):
+    """What came of all starts."""
+
+    best: Run
+    reached: Array  # log-likelihood of every run
+    matches: Array  # (runs, groups): how well the groups of the best are matched in every run
+    key: Array  # names the random numbers to come
+    interrupted: bool  # whether the user stopped it
+
+
 def best_of_restarts(
     profile: Profile, settings: MallowsParameters, smaller: MallowsComponents | None = None
-) -> tuple[Run, Array, Array, bool]:
+) -> Search:
     """Climb from ``settings.n_init`` starts and go on from the best.
 
     With a ``smaller`` mixture most starts are that one with more components, at agents drawn at random.
-
-    Returns the best run, what every start reached, numbers that name the random numbers to come, and whether
-    the user stopped it.
     """
     if not len(profile.stated):
         raise DataError("no row says anything about any pair of items, so there is nothing to fit")
@@ -86,6 +93,7 @@ def best_of_restarts(
             if n_best >= min(ENOUGH_AGREE, n_restarts) or not em.exact or interrupts.interrupted:
                 break
         best = runs[int(np.argmax(reached))]
+        of_part = em
         if part is not profile:
             n_part = em.n_agents
             em = MallowsEM(profile, settings, stream_key(rng))
@@ -93,7 +101,9 @@ def best_of_restarts(
             best = run_all("all agents", [partial(em.climb, best.components, n_stochastic=0)])[0]
         if not em.exact:
             best = run_all("averaging", [partial(em.average, best)])[0]
-    return best, reached, stream_key(rng), interrupts.interrupted
+        best = best._replace(components=best.components.sorted_by_weight())
+        matches = group_matches(of_part, best.components, [run.components for run in runs])
+    return Search(best, reached, matches, stream_key(rng), interrupts.interrupted)
 
 
 def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> Profile:
@@ -125,11 +135,6 @@ def _relocated(em: MallowsEM, run: Run, rng: np.random.Generator, follow: Follow
                 in_vain = 0
             run = found
     return run
-
-
-def same_optimum(n_agents: int) -> float:
-    """Return the difference of log-likelihoods below which two runs have reached the same optimum."""
-    return SAME * n_agents + 0.01
 
 
 def _extended(

@@ -13,6 +13,7 @@ from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import ConvergenceWarning, PermixWarning
 from permix.estimators.wording import alike, cut_short, groups_named, nobodys
+from permix.mallows.agreement import RECURS, same_optimum
 from permix.mallows.parameters import MallowsParameters
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class MallowsFit:
     # What every restart reached; the best one is kept. Where starts were tried on a part of very many agents,
     # scaled to all of them.
     start_log_likelihoods: Array
+    # (restarts, K): how well each group is matched in every restart, as Jaccard index of agents; without rows
+    # where a file of an older permix does not say.
+    group_matches: Array
     converged: bool  # whether the best run stopped because nothing improved any more
     interrupted: bool  # whether the user stopped the fit: what was best then is here
 
@@ -41,6 +45,39 @@ class MallowsFit:
     def labels(self) -> Array:
         """The most probable component of every row."""
         return np.asarray(self.probabilities.argmax(axis=1))
+
+    @property
+    def at_best(self) -> Array:
+        """Whether each restart reached the optimum that was kept."""
+        reached = self.start_log_likelihoods
+        within = same_optimum(int(self.counts.sum()), float(np.max(self.history[:, 1])))
+        return np.asarray(reached >= reached.max(initial=-np.inf) - within)
+
+    @property
+    def recurrences(self) -> Array:
+        """In how many restarts each group recurs."""
+        return np.asarray((self.group_matches >= RECURS).sum(axis=0))
+
+    @property
+    def agreements(self) -> Array:
+        """Mean match of each group over restarts; NaN where it is not known."""
+        n = len(self.group_matches)
+        return np.asarray(
+            self.group_matches.sum(axis=0) / n if n else np.full(len(self.components.weights), np.nan)
+        )
+
+    @property
+    def verdict(self) -> str:
+        """How far to trust that there is no better optimum, in words; nothing for a single restart."""
+        n, m = int(self.at_best.sum()), len(self.at_best)
+        if m < 2:
+            return ""
+        if n == 1:
+            return (
+                f"Only 1 of {m} restarts reached this optimum: there may be a better one, and groups that do "
+                "not recur may be chance"
+            )
+        return f"{n} of {m} restarts reached this optimum"
 
     @property
     def n_iterations(self) -> int:
@@ -60,6 +97,8 @@ def component_table(fit: MallowsFit) -> pd.DataFrame:
             "agents": fit.counts @ fit.probabilities,
             "dispersion": components.dispersions,
             "expected_distance": [distribution.expected_distance() for distribution in each],
+            "restarts_with_it": fit.recurrences,
+            "agreement": fit.agreements,
             "center": [" ≻ ".join(map(str, distribution.center)) for distribution in each],
         },
         index=pd.RangeIndex(components.n_components, name="group"),
@@ -82,6 +121,10 @@ def remarks(fit: MallowsFit) -> list[str]:
             f"{groups_named(lowest)}: the {whose} at the lower limit, {fit.settings.min_dispersion:g}"
         )
     said += nobodys(np.bincount(fit.labels, minlength=mixture.n_components))
+    alone = np.flatnonzero(fit.recurrences <= 1).tolist() if len(fit.group_matches) > 1 else []
+    if alone:
+        does = "does not recur" if len(alone) == 1 else "do not recur"
+        said.append(f"{groups_named(alone)} {does} in any other restart")
     return said
 
 

@@ -15,6 +15,7 @@ def report(fit: MallowsFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a mixture of Mallows models, as plain values."""
     mixture = fit.components
     agents = np.bincount(fit.labels, weights=fit.counts, minlength=mixture.n_components)
+    known = len(fit.group_matches) > 1
     return {
         "model": fit.model,
         **fit_tables.items_report(mixture.items, fit.counts),
@@ -24,6 +25,8 @@ def report(fit: MallowsFit) -> dict[str, Any]:
                 "agents": int(agents[k]),
                 "dispersion": float(mixture.dispersions[k]),
                 "expected_distance": mixture.component(k).expected_distance(),
+                "restarts_with_it": int(fit.recurrences[k]) if known else None,
+                "agreement": float(fit.agreements[k]) if known else None,
                 "center": [str(mixture.items[item]) for item in mixture.centers[k]],
             }
             for k in range(mixture.n_components)
@@ -31,6 +34,9 @@ def report(fit: MallowsFit) -> dict[str, Any]:
         **fit_tables.climb_report(fit, fit.start_log_likelihoods),
         "iterations": climbing_iterations(fit),
         "start_log_likelihoods": fit.start_log_likelihoods.tolist(),
+        "restarts": len(fit.at_best),
+        "restarts_that_reached_this_optimum": int(fit.at_best.sum()),
+        "verdict": fit.verdict,
         "remarks": remarks(fit),
     }
 
@@ -39,11 +45,17 @@ def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     parts = report["groups"]
     columns = ("share", "agents", "dispersion", "expected_distance")
-    print_table(
-        f"{fit_tables.data_title(report, title)}, Mallows mixture of {count_of(len(parts), 'group')}",
-        ["group", *(column.replace("_", " ") for column in columns)],
-        [[k + 1, *(part[column] for column in columns)] for k, part in enumerate(parts)],
-    )
+    heads = [column.replace("_", " ") for column in columns]
+    rows = [[k + 1, *(part[column] for column in columns)] for k, part in enumerate(parts)]
+    doubtful = report["restarts"] > 1 and report["restarts_that_reached_this_optimum"] == 1
+    if doubtful:  # before any number
+        print(f"{report['verdict']}\n")
+    recurs = parts[0]["restarts_with_it"] is not None
+    if recurs:
+        heads.append("recurs in restarts")
+        rows = [[*row, _recurrence(part, report["restarts"])] for row, part in zip(rows, parts, strict=True)]
+    kind = f"Mallows mixture of {count_of(len(parts), 'group')}"
+    print_table(f"{fit_tables.data_title(report, title)}, {kind}", ["group", *heads], rows)
     if fit_tables.print_orders("Centers, best first", "center", [part["center"] for part in parts]):
         print("centers are cut to the width of the terminal; --json shows all\n")
     fit_tables.print_remarks(report["remarks"])
@@ -53,6 +65,19 @@ def show(report: dict[str, Any], title: str) -> None:
         "dispersion: from 0, all rank as the center does, to 1, no agreement\n"
         f"expected distance: how many of {count_of(most, 'pair')} of items someone ranks unlike the center\n"
     )
+    if recurs:
+        print(
+            "recurs in restarts: in how many restarts a group has 60 % of its agents in common with this one "
+            "(of those in either), and how many on average over all restarts\n"
+        )
     print(fit_tables.likelihood_line(report))
-    fit_tables.print_starts(report, len(report["start_log_likelihoods"]))
+    if report["verdict"] and not doubtful:
+        print(report["verdict"])
     fit_tables.print_ending(report, count_of(report["iterations"], "iteration"), "converged", "not converged")
+
+
+def _recurrence(part: dict[str, Any], n_restarts: int) -> str:
+    """Write how often a group recurs, and how well it is matched on average."""
+    if part["restarts_with_it"] <= 1:
+        return "does not recur"
+    return f"{part['restarts_with_it']} of {n_restarts} ({part['agreement']:.0%})"
