@@ -234,3 +234,35 @@ def test_room_is_made_without_losing_anything():
     for name in before:
         np.testing.assert_array_equal(before[name], after[name], err_msg=name)
     assert state.tree.free[-1] >= 1000
+
+
+def test_how_many_cuts_are_proposed_is_learned_in_burn_in_alone():
+    """As many as take the work of a sweep; then fixed, or the posterior would not be left invariant."""
+    rng = np.random.default_rng(8)
+    matrix, _ = encoded("categorical", shape=(300, 200))
+    state = MondrianState(MondrianData.of(matrix), 2.0, rng)
+    move = ChangeCuts()
+    learning = move.during_burn_in()
+    assert not learning.exact
+    for _ in range(30):
+        learning.step(rng, state)
+        PlaceLines().step(rng, state)
+    learned = move.n_learned
+    assert 20 < learned < 1000
+    assert move.exact
+    assert move.step(rng, state).proposed == move.step(rng, state).proposed == learned
+    assert ChangeCuts(7).during_burn_in().n_learned == 7
+    # What was learned comes back, and goes on as it would have.
+    other = ChangeCuts()
+    other.restore(move.checkpoint())
+    assert other.n_learned == learned
+    again = ChangeCuts().during_burn_in()
+    again.restore(learning.checkpoint())
+    saved, numbers = state.checkpoint(), rng.bit_generator.state
+    for each in (learning, again):
+        state.restore(saved)
+        rng.bit_generator.state = numbers
+        each.step(rng, state)
+    assert again.move.n_learned == learning.move.n_learned
+    with pytest.raises(DataError, match="number of proposals is 0"):
+        other.restore({"n_learned": np.array(0)})

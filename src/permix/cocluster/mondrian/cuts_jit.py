@@ -54,16 +54,18 @@ from permix.kernels.jit import kernel
 from permix.kernels.random import shuffle
 
 LEFT, RIGHT = 0, 1
+# What so many lines looked at, and a line whose cells are summed, cost in scores of a line against a block.
+LINES_LOOKED_AT, LINE_SUMMED = 16, 4
 
 
 @kernel
 def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
-    """Propose to add or to remove a cut, ``n_proposals`` times; returns how many were accepted.
+    """Propose to add or to remove a cut ``n_proposals`` times; returns how many were accepted, and the work.
 
-    ``data`` and ``places`` are pairs: of the rows, of the columns. The tree must have two unused nodes for
-    each proposal.
+    The unit of work is a line scored against a block. ``data`` and ``places`` are pairs: of the rows, of the
+    columns. The tree must have two unused nodes for each proposal.
     """
-    n_accepted = 0
+    n_accepted = work = 0
     log_sides, marginals = np.empty(2), np.empty(2)
     for _ in range(n_proposals):
         adding = rng.random() < 0.5
@@ -88,6 +90,7 @@ def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
             axis, cut = tree.links[node, AXIS], tree.numbers[node, CUT]
             n_leaves -= 1
         lines, other_lines = places[axis], places[1 - axis]
+        work += (lines.shape[0] + other_lines.shape[0]) // LINES_LOOKED_AT
         below, above = neighbors(tree, axis, lines[:0], cut, node, node)
         low, high = tree.numbers[node, LOW + axis], tree.numbers[node, HIGH + axis]
         if not (low < cut < high and below < cut < above):
@@ -116,9 +119,10 @@ def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
         for other in range(other_lines.shape[0]):
             inside[other] = 0 if first <= other_lines[other] < last else -1
         room = room_for(tree, data[axis], inside, 1)
-        free, sides, side_cells, side_sums, log_q = _divide(
+        free, sides, side_cells, side_sums, log_q, n_inside = _divide(
             rng, n_scans, prior, data[axis], lines, inside, room, bounds, log_sides, not adding
         )
+        work += LINE_SUMMED * n_inside + 2 * (n_scans + 2) * free.shape[0]
         if adding:
             log_ratio -= tree.numbers[node, MARGINAL]
             for side in range(2):
@@ -146,7 +150,7 @@ def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
             end = cut if adding and sides[index] == LEFT else above
             lines[free[index]] = place_between(rng, start, end)
         n_accepted += 1
-    return n_accepted
+    return n_accepted, work
 
 
 @kernel
@@ -173,12 +177,15 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
     side_cells, side_sums : ndarray
         What all lines on either side add up to within the node.
     log_q : float
+    n_inside : int
+        How many lines are in the node.
     """
     low, below, cut, above, high = bounds
     n_slots, most = room.seen.shape[0], room.slots.shape[0]
-    n = 0
+    n = n_inside = 0
     for line in range(places.shape[0]):
         n += below <= places[line] < above
+        n_inside += low <= places[line] < high
     free = np.empty(n, np.int64)
     cells = np.empty(n, np.int64)
     sides = np.empty(n, np.int64)
@@ -250,4 +257,4 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
             side_cells[side] += cells[index]
             for entry in range(first, last):
                 side_sums[side, slots[entry]] += values[entry]
-    return free, sides, side_cells, side_sums, log_q
+    return free, sides, side_cells, side_sums, log_q, n_inside

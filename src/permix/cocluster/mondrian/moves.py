@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,8 +11,14 @@ from permix.cocluster.cells.learned import LearnPseudoCount
 from permix.cocluster.mondrian.moves_jit import CHANGE, PLACE, REDRAW, ROTATE, SHIFT, STRETCH, TIMES
 from permix.cocluster.mondrian.state import MondrianState
 from permix.cocluster.mondrian.tree_jit import HIGH, LEAF, LOW, PARENT, TIME
+from permix.errors import DataError
 from permix.moves.base import Cycle, Info, Move, check_at_least, combined
 from permix.partitions.mondrian import draw_cuts
+
+# Cuts proposed in the first step of burn-in, which is the least, and the most in any.
+FIRST_PROPOSALS, MOST_PROPOSALS = 20, 1000
+# Weight of all earlier steps, in what proposals cost, after one more.
+MEMORY = 0.9
 
 
 @dataclasses.dataclass
@@ -35,24 +42,79 @@ class Proposals(Move):
 
 
 @dataclasses.dataclass
-class ChangeCuts(Proposals):
+class ChangeCuts(Move):
     """Add cuts and remove them by reversible jump; lines between neighboring cuts are divided anew.
 
     ``n_scans`` scans of Gibbs prepare a division of lines, beyond the sequential allocation they start from.
+    ``n_proposals`` is fixed: if it followed the state of the chain, the posterior would not be left
+    invariant. None has it learned during burn-in, so that proposals take as much work as a sweep over all
+    lines; then it is fixed.
     """
 
+    n_proposals: int | None = None
     n_scans: int = 2
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if self.n_proposals is not None:
+            check_at_least(self.n_proposals, "n_proposals", 1)
         check_at_least(self.n_scans, "n_scans", 0)
+        self.n_learned = FIRST_PROPOSALS if self.n_proposals is None else self.n_proposals
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
         """Propose additions and removals, each as often."""
         if state.budget == 0.0:
             return Info("cuts", 0, 0)
-        state.make_room(2 * self.n_proposals)
-        return Info("cuts", *state.make(rng, CHANGE, self.n_proposals, self.n_scans))
+        state.make_room(2 * self.n_learned)
+        made = state.make(rng, CHANGE, self.n_learned, self.n_scans)
+        return Info("cuts", *made, work=float(state.work))
+
+    def during_burn_in(self) -> Move:
+        """Return the version that learns how many proposals to make, where they are not given."""
+        return self if self.n_proposals is not None else LearningCuts(self)
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """What was learned."""
+        return {"n_learned": np.array(self.n_learned)} if self.n_proposals is None else {}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        known = dict(arrays)
+        if self.n_proposals is None:
+            self.n_learned = int(known.pop("n_learned"))
+            if not 1 <= self.n_learned <= MOST_PROPOSALS:
+                raise DataError(f"the checkpoint's number of proposals is {self.n_learned}")
+        super().restore(known)
+
+
+@dataclasses.dataclass
+class LearningCuts(Move):
+    """Learns how many cuts are proposed in a step of ``move``; for burn-in only.
+
+    Work is counted, not timed: the same seed gives the same chain on every machine.
+    """
+
+    move: ChangeCuts
+    exact = False
+
+    def __post_init__(self) -> None:
+        self._made, self._work = 0.0, 0.0
+
+    def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
+        """Do a step of the move, then learn from recent ones."""
+        info = self.move.step(rng, state)
+        self._made, self._work = MEMORY * self._made + info.proposed, MEMORY * self._work + info.work
+        if self._work > 0.0:
+            of_sweep = (state.data.n_rows + state.data.n_columns) * state.n_blocks
+            n_proposals = int(of_sweep * self._made / self._work)
+            self.move.n_learned = min(max(n_proposals, FIRST_PROPOSALS), MOST_PROPOSALS)
+        return info
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """What the number is learned from, and the number."""
+        return {"learned": np.array([self._made, self._work, self.move.n_learned])}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._made, self._work, n_learned = arrays["learned"].tolist()
+        self.move.restore({"n_learned": np.array(n_learned)})
 
 
 @dataclasses.dataclass

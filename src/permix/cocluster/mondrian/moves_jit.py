@@ -19,7 +19,7 @@ PUT_DOWN, MARK, PLACE, CHANGE, STRETCH, SHIFT, TIMES, ROTATE, REDRAW = range(9)
 
 @kernel
 def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts):
-    """Make a move; returns how many proposals were made and how many were accepted.
+    """Make a move; returns how many proposals were made, how many were accepted, and the work of CHANGE.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts
         Of nodes in pre-order, for PUT_DOWN and REDRAW.
     """
     n, second = numbers
-    n_made = 0
+    n_made = work = 0
     if move == PUT_DOWN:
         graft(tree, 0, cuts[0], cuts[1], cuts[2])
         recount(prior, tree, 0, data[0], places[0], places[1])
@@ -46,7 +46,7 @@ def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts
     elif move == PLACE:
         n_made = sweep(rng, n, prior, tree, data[n], places[n], places[1 - n])
     elif move == CHANGE:
-        n_made = change_cuts(rng, n, second, prior, budget, tree, data, places)
+        n_made, work = change_cuts(rng, n, second, prior, budget, tree, data, places)
     elif move == STRETCH:
         n_made = stretch_cuts(rng, n, budget, tree, places)
     elif move == SHIFT:
@@ -57,4 +57,4 @@ def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts
         n, n_made = rotate_cuts(rng, n, budget, tree, places)
     else:
         n_made = redraw_subtree(rng, prior, tree, spare, data, places, second, cuts)
-    return n, n_made
+    return n, n_made, work

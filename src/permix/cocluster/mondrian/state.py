@@ -78,7 +78,7 @@ class MondrianState(LearnsCells):
         self.budget = check_budget(budget)
         self.places = (rng.random(data.n_rows), rng.random(data.n_columns))
         self.lines = (data.by_row, data.by_column)
-        self.n_moved = 0
+        self.n_moved = self.work = 0
         self._allocate(FIRST_CAPACITY)
         self.refresh()
 
@@ -104,9 +104,13 @@ class MondrianState(LearnsCells):
     def make(
         self, rng: np.random.Generator, move: int, n: int, second: int = 0, cuts: Cuts = NO_CUTS
     ) -> tuple[int, int]:
-        """Make one of the moves of ``moves_jit``; returns how many proposals were made and accepted."""
+        """Make one of the moves of ``moves_jit``; returns how many proposals were made and accepted.
+
+        ``work`` is what this took, where it is counted.
+        """
         trees = (self.block_prior, self.budget, self.tree, self.spare)
-        n_tried, n_made = make_move(rng, move, (n, second), *trees, self.lines, self.places, cuts)
+        n_tried, n_made, work = make_move(rng, move, (n, second), *trees, self.lines, self.places, cuts)
+        self.work = int(work)
         return int(n_tried), int(n_made)
 
     def refresh(self) -> None:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.cocluster.cells.blocks_jit import log_block
+from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import inlined, kernel
 
 LEAF, FREE = -1, -2
@@ -31,10 +32,11 @@ CUT, TIME, MARGINAL, LOW, HIGH = 0, 1, 2, 3, 5
 LEAVES, CUTS, CHERRIES = 0, 1, 2
 
 
+@by_reference
 class Tree(NamedTuple):
     """Nodes by number; node 0 is the unit square. Nodes not in use have axis FREE.
 
-    Few arrays: each is handed over, field by field, in every compiled call. The properties are for Python.
+    Compiled code passes a tree on as one pointer. The properties are for Python.
     """
 
     # (capacity, 5) axis (0 cuts rows, 1 columns, LEAF or FREE), parent, parts, cells of a leaf
