@@ -133,7 +133,7 @@ def test_completions_and_parameters_have_the_posterior(inference, normalizer, pr
 @pytest.mark.parametrize("prior", first_in_every_run([PRIOR, PULLED]))
 def test_cheap_steps_that_an_exact_sum_decides_about_have_the_posterior(prior, monkeypatch):
     monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
-    kappas, directions = run(ROWS, settings_of("sir", "exact", prior), 8000)
+    kappas, directions = run(ROWS, settings_of("sir", "exact", prior))
     assert oracle.worst_z(kappas, directions, grid_of("exact", prior).moments) < oracle.LARGEST_Z
 
 
@@ -141,7 +141,7 @@ def test_cheap_steps_that_nothing_decides_about_are_found_out(monkeypatch):
     monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
     monkeypatch.setattr(angle_moves, "decided", lambda rng, log_ratio: True)
     monkeypatch.setattr(angle_moves, "log_sum_and_gradient", lambda tilts, *_: (0.0, 0.0 * tilts))
-    kappas, directions = run(ROWS, settings_of("sir", "exact"), 8000)
+    kappas, directions = run(ROWS, settings_of("sir", "exact"))
     assert oracle.worst_z(kappas, directions, grid_of("exact").moments) > 1.5 * oracle.LARGEST_Z
 
 
