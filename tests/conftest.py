@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -13,6 +14,16 @@ os.environ["PERMIX_COMPILE_ALONE"] = "1"
 # The first call of compiled code compiles, so no deadline; the same examples in every run.
 settings.register_profile("permix", deadline=None, derandomize=True)
 settings.load_profile("permix")
+
+# Python's search for garbage walks over all tests again and again while they are collected: a third of that.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, and seldom: not among what was there before the first test."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture

@@ -176,9 +176,14 @@ def test_probabilities_of_rankings_sum_to_one(name, form, options):
 # -- tables and matrices ---------------------------------------------------------------------------
 
 
+@cache
+def line_nodes(n):
+    return roots_legendre(n)
+
+
 def whole_line(center, scale, n=3000):
     """Nodes and weights for an integral over all numbers."""
-    nodes, weights = roots_legendre(n)
+    nodes, weights = line_nodes(n)
     angle = 0.5 * np.pi * nodes
     return center + scale * np.tan(angle), 0.5 * np.pi * weights * scale / np.cos(angle) ** 2
 
