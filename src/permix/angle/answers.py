@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,19 @@ import typer
 
 from permix.angle.completions import complete, predict_pairwise
 from permix.angle.data import as_rankings
-from permix.angle.fit import AngleFit, fit_as_asked, way_of
+from permix.angle.fit import AngleFit, fit_angle, fit_as_asked, way_of
 from permix.angle.parameters import AngleParameters, refuse_comparisons
 from permix.angle.results import CRITERION_DRAWS, criteria
 from permix.angle.rows import row_probabilities
 from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.predict import NewData, Question
-from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items
+from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items, score_facts
 from permix.cli.votes import Votes
 from permix.data.rankings import Rankings
 from permix.estimators.agent_answers import sample_rankings
+from permix.estimators.baselines import kept_baselines
+from permix.estimators.preference_input import as_preferences
 
 # DIC and WAIC average over hundreds of draws: by default where that takes no more steps than this, seconds.
 CRITERION_STEPS = 2e9
@@ -43,6 +46,18 @@ def fit_data(votes: Votes, settings: AngleParameters) -> AngleFit:
     if way_of(rankings, settings) != "chains":  # nothing to keep while it runs
         settings = settings.replaced(store=None)
     return fit_as_asked(rankings, settings)
+
+
+def with_baselines(fit: AngleFit, votes: Votes) -> AngleFit:
+    """Return the fit with scores to compare its own with, unless its probabilities do not sum to one."""
+    if fit.components.normalizer == "vmf":
+        return fit
+    rankings = as_rankings(votes.table)
+    one = fit_angle(rankings, AngleParameters(1, progress=False, random_state=0))
+    if one.interrupted or not np.isfinite(float(one.log_likelihood)):
+        return fit
+    score = float(one.log_likelihood) / int(rankings.n_agents)
+    return replace(fit, baselines=kept_baselines(as_preferences(rankings), score))
 
 
 def labels(fit: AngleFit, votes: Votes) -> Answer:
@@ -85,7 +100,7 @@ def groups(fit: AngleFit, data: NewData, question: Question) -> Answer:
         # A score, which probabilities that do not sum to one have not.
         facts={}
         if fit.components.normalizer == "vmf"
-        else {"mean_log_probability": float(np.average(densities, weights=rankings.counts))},
+        else score_facts(float(np.average(densities, weights=rankings.counts)), as_preferences(rankings)),
     )
 
 

@@ -90,6 +90,7 @@ def _build(saved: Saved) -> AngleFit:
         variational=variational,
         evidence=evidence,
         draws=draws,
+        baselines=arrays.get("baselines"),
         **kept,
     )
 

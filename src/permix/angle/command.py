@@ -28,6 +28,7 @@ COMMAND = ModelCommand(
         "checks": Answering(("samples", "seed")),
     },
     draws=True,
+    baselines=True,
     select=("held-out", "dic", "waic", "bic", "aic"),
     measures=True,
     options={

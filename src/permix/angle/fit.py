@@ -77,6 +77,8 @@ class AngleFit:
     draws: Draws | None = None
     converged: bool = True
     interrupted: bool = False
+    # Mean scores of the data under permix.estimators.baselines.KEPT, where they were asked for.
+    baselines: Array | None = None
 
     @property
     def labels(self) -> Array:

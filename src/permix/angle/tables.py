@@ -48,6 +48,7 @@ def report(fit: AngleFit) -> dict[str, Any]:
         "interval": None if fit.posterior is None else INTERVAL,
         "groups": _group_reports(fit),
         **fit_tables.climb_report(fit, fit.start_objectives),
+        **fit_tables.baselines_report(fit),
         "elbo": fit.objective if settings.inference == "vi" else None,
         "log_evidence": fit.objective if settings.inference == "quadrature" else None,
         "parameters": parameters,
@@ -172,6 +173,7 @@ def _score_cells(part: dict[str, Any]) -> dict[str, str]:
 
 def _print_fit_measures(report: dict[str, Any]) -> None:
     print(fit_tables.likelihood_line(report))
+    fit_tables.print_baselines(report)
     for name, words in (("elbo", "evidence lower bound"), ("log_evidence", "log evidence")):
         if report[name] is not None:
             print(f"{words} {rounded(report[name], 2)}")

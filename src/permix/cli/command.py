@@ -94,6 +94,9 @@ class ModelCommand:
     draws: bool = False  # whether ``sample(fit, size, seed)`` draws new data, as an Answer or Rankings
     draws_lengths: bool = False  # whether it takes a length as well
     select: tuple[str, ...] = ()  # the criteria by which ``--select`` can choose the number of groups, if any
+    baselines: bool = (
+        False  # whether ``with_baselines(fit, data)`` returns the fit with scores to compare with
+    )
     measures: bool = False  # whether ``measures(fit, data, values)`` has further values of the report
 
     def function(self, name: str) -> Callable[..., Any]:

@@ -105,6 +105,23 @@ def climb_report(fit: Any, reached: np.ndarray) -> dict[str, Any]:
     }
 
 
+def baselines_report(fit: Any) -> dict[str, Any]:
+    """Return the scores of simpler models on the data fitted, and how the fit compares with them in words."""
+    if fit.baselines is None:
+        return {"baselines": None, "against_baselines": None}
+    from permix.estimators.baselines import KEPT, in_words
+
+    scores = dict(zip(KEPT, fit.baselines.tolist(), strict=True))
+    own = float(fit.log_likelihood) / int(fit.counts.sum())
+    return {"baselines": scores, "against_baselines": in_words(own, scores, "What an agent says")}
+
+
+def print_baselines(report: dict[str, Any]) -> None:
+    """Say how a fit compares with simpler models, where that is known."""
+    if report["against_baselines"] is not None:
+        print(report["against_baselines"])
+
+
 def likelihood_line(report: dict[str, Any], of: str = "") -> str:
     """Write the log-likelihood with its error, and for one agent."""
     error = report.get("log_likelihood_standard_error", 0.0)

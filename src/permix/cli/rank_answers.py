@@ -36,6 +36,18 @@ def membership(
     return answer.with_counts(counts)
 
 
+def score_facts(mean: float, votes: Any) -> dict[str, float]:
+    """Return a mean log probability beside that of answers that are all alike."""
+    from permix.estimators.baselines import uniform_log_probabilities
+
+    uniform = float(np.average(uniform_log_probabilities(votes), weights=votes.counts))
+    return {
+        "mean_log_probability": mean,
+        "uniform_log_probability": uniform,
+        "times_as_probable_as_uniform": float(np.exp(min(mean - uniform, 700.0))),
+    }
+
+
 def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
     """Read votes as preferences over the items of a model.
 

@@ -224,6 +224,11 @@ def _finish(
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
         note(targets.picture)
+    if command.baselines and not (partial or interrupted):
+        # The model is safe on disk: whoever stops this loses the comparison alone.
+        fit = command.function("with_baselines")(fit, data)
+        write_model(fit, targets.output)
+        note(targets.output)
     report = command.function("report")(fit)
     if command.measures and not (partial or interrupted):
         report |= command.function("measures")(fit, data, values)

@@ -144,6 +144,9 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
         """
         return self._ask().rows(self._cells(X, reset=False), scores=False).shares
 
+    def _data_to_compare(self, X: Any, fitted_to: Any) -> tuple[Any, Any]:
+        return self._ask()._new(self._cells(X, reset=False)), fitted_to
+
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
         found = self._ask().rows(self._cells(X, reset=False), groups=False)
         return found.log_evidence, found.errors

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from permix.cocluster.block_predict import BlockDraw, block_sums
+from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums
+from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.fit import BlockFit
 from permix.cocluster.mixed_predict import MixedDraw
 from permix.data.labels import Array
@@ -91,3 +92,20 @@ class Margins:
         else:
             found["cells"] = Aspect(["mean", "spread"], np.array([values.mean(), values.std()]))
         return found
+
+
+def baselines(fit: BlockFit, data: EncodedMatrix, known: Any) -> dict[str, Array]:
+    """Return ln p of new rows if all cells were one block, if every column were one, if levels were alike."""
+    if known is not None:
+        raise DataError("the fit has the matrix that simpler models are fitted to: leave fitted_to out")
+    matrix, family = fit.known_matrix, fit.family
+    n_rows, n_columns = matrix.n_rows, matrix.n_columns
+    found = {}
+    for name, classes in (("one group", np.zeros(n_columns)), ("independent columns", np.arange(n_columns))):
+        of_columns = classes.astype(np.int32)
+        table = np.arange(int(of_columns.max()) + 1, dtype=np.int64)[None]
+        draw = BlockDraw(np.zeros(n_rows, dtype=np.int32), of_columns, table, np.zeros(1), -np.inf)
+        found[name] = BlockPredictive(matrix, [draw]).row_log_evidence(data)
+    if family.has_levels:
+        found["uniform"] = -np.diff(data.by_row.starts) * float(np.log(family.n_slots))
+    return found

@@ -10,7 +10,7 @@ from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
-from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items
+from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items, score_facts
 from permix.cli.votes import Votes
 from permix.dp_mallows.fit import DPMallowsFit, fit_dp_mallows
 from permix.dp_mallows.pairs import predict_pairwise, takes_seconds
@@ -45,7 +45,7 @@ def groups(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
         "not have (new), and the log probability of the list",
         ["agent", "group", "how_sure", "new", "log_probability"],
         zip(agents, (known.argmax(axis=1) + 1).tolist(), *numbers, strict=True),
-        facts={"mean_log_probability": float(mean), "monte_carlo_error": mean.standard_error},
+        facts={**score_facts(float(mean), votes), "monte_carlo_error": mean.standard_error},
     ).with_counts(lists.counts)
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from permix.data.labels import Array
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.predict import ListPredictive
+from permix.estimators.baselines import one_generalized_mallows, ranking_baselines
+from permix.estimators.preference_input import as_preferences
 from permix.estimators.ranking_checks import check_rankings
 from permix.posterior.checks import FitChecks
 
@@ -22,3 +24,9 @@ def fit_checks(fit: DPMallowsFit, data: Any, n_replicates: int, random_state: An
         return np.asarray(predictive.sample(n, len(fit.items), rng, of_draw=which)[0].orders)
 
     return check_rankings(fit.rankings if data is None else data, draw, n_replicates, random_state)
+
+
+def baselines(fit: DPMallowsFit, data: Any, known: Any) -> dict[str, Array]:
+    """Return ln P of rows if all answers were alike, under one group, and by the shares of equal answers."""
+    known = as_preferences(fit.rankings) if known is None else known
+    return ranking_baselines(data, known, one_generalized_mallows(known))

@@ -11,6 +11,7 @@ from permix.dp_mixture.fit import MixtureFit
 from permix.dp_mixture.predict import MixturePredictive, draw_rows, spaced_draws
 from permix.errors import DataError
 from permix.estimators.checks import Whole
+from permix.families.contract_jit import score_new_data
 from permix.posterior.checks import FEWEST_REPLICATES, Aspect, FitChecks, compare, replicated
 from permix.runtime.seeds import generator
 
@@ -66,4 +67,28 @@ def table_aspects(table: Array, names: list[str], *, counts: bool = False) -> di
                 correlations = (products.T @ products) / (both.T @ both)
             entries = [f"{names[a]} and {names[b]}" for a, b in zip(first, second, strict=True)]
             found["correlations"] = Aspect(entries, correlations[first, second])
+    return found
+
+
+def baselines(fit: MixtureFit, data: tuple[MixtureFit, Any, int], known: Any) -> dict[str, Array]:
+    """Return ln p of rows if all rows were one group, and if columns that are numbers were independent.
+
+    ``data``: the fit that scores new rows, the rows as its family encodes them, and their number.
+    """
+    if known is not None:
+        raise DataError("the fit has the data that simpler models are fitted to: leave fitted_to out")
+    fit, encoded, m = data
+    predictive = MixturePredictive(fit)
+    predictive.condition(np.zeros(fit.n, dtype=np.int64), 1.0)
+    scores = np.empty((m, 1))
+    score_new_data(predictive.state.stats, encoded, m, 1, scores)
+    found = {"one group": scores[:, 0]}
+    if fit.family.points(fit.data)[1]:
+        from scipy.stats import norm
+
+        seen, new = fit.family.numbers(fit.data), fit.family.numbers(encoded)
+        least = 1e-12 * np.maximum(np.abs(np.nanmean(seen, axis=0)), 1.0)
+        spreads = np.maximum(np.nanstd(seen, axis=0), least)
+        # What is missing says nothing.
+        found["independent columns"] = np.nansum(norm.logpdf(new, np.nanmean(seen, axis=0), spreads), axis=1)
     return found

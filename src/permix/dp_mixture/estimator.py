@@ -155,6 +155,9 @@ class DPMixture(
         """Return the probability that each new row belongs to no group of ``labels_``."""
         return membership_of(*self._new_data(X)).novelty
 
+    def _data_to_compare(self, X: Any, fitted_to: Any) -> tuple[Any, Any]:
+        return self._new_data(X), fitted_to
+
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
         return log_density(*self._new_data(X))
 

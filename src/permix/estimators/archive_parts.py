@@ -51,6 +51,8 @@ MIXTURE_FIELDS = {
     "probabilities": field("real", "rows", "groups", where=fields.simplex),
     "counts": field("int64", "rows", where=fields.counts),
     "log_likelihood": LOG_LIKELIHOOD,
+    # Mean scores under permix.estimators.baselines.KEPT; the command line finds them.
+    "baselines": field("real", 3, where=fields.finite, optional=True),
 }
 
 
@@ -59,6 +61,7 @@ def pack_mixture(fit: Any) -> Content:
     facts = {name: bool(getattr(fit, name)) for name in ("converged", "interrupted")}
     arrays = {"probabilities": fit.probabilities, "counts": fit.counts, "weights": fit.components.weights}
     arrays["log_likelihood"] = log_likelihood_pair(fit.log_likelihood)
+    arrays |= {} if fit.baselines is None else {"baselines": fit.baselines}
     return Content({"items": fit.components.items, **facts}, arrays)
 
 

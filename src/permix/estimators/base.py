@@ -15,6 +15,7 @@ from permix.data.agent_table import AgentTable
 from permix.data.labels import Array
 from permix.errors import DataError
 from permix.estimators.archive import write_model
+from permix.estimators.baselines import ScoreComparison, compared, mean_scores
 from permix.estimators.parameters import Parameters, parameter_section, signature_of
 from permix.estimators.registry import model_of, part
 from permix.posterior import summary, to_datatree
@@ -111,6 +112,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Return data for checks as they take them; None for those that the fit keeps."""
         return X
 
+    _what_is_scored: ClassVar[str] = "A row"
+
+    def _data_to_compare(self, X: Any, fitted_to: Any) -> tuple[Any, Any]:
+        """Return data as baselines take them, and those that they are fitted to, or None."""
+        raise NotImplementedError
+
     def _fitted(self) -> Any:
         """Return the fit; there must be one."""
         check_is_fitted(self)
@@ -156,6 +163,31 @@ class ScoreMixin:
         """Return the mean log predictive probability of an agent; a row counts as often as its count says."""
         counts = X.counts if isinstance(X, AgentTable) else None  # a frame may have a column of that name
         return float(np.average(self.score_samples(X), weights=counts))
+
+    def score_against_baselines(self, X: Any, fitted_to: Any = None) -> ScoreComparison:
+        """Return :meth:`score` beside that of simpler models, in nats and in words.
+
+        Parameters
+        ----------
+        X : data
+            As in :meth:`fit`.
+        fitted_to : data, optional
+            What simpler models are fitted to. Left out, the data that the fit keeps; where it keeps none,
+            ``X`` itself, which is to the advantage of the simpler models if ``X`` is new.
+
+        Returns
+        -------
+        ScoreComparison
+            Rankings: *uniform*, all answers alike; *one group*; *empirical*, the shares of those who said the
+            same, with one agent's worth spread evenly. Tables and matrices: *one group*, or one block;
+            *independent columns*; *uniform* where all cells have levels.
+        """
+        estimator: Any = self
+        score = self.score(X)  # which refuses what cannot be compared
+        fit = estimator._fitted()
+        counts = X.counts if isinstance(X, AgentTable) else None
+        rows = part(model_of(fit).baselines)(fit, *estimator._data_to_compare(X, fitted_to))
+        return compared(score, mean_scores(rows, counts), estimator._what_is_scored)
 
 
 class DrawsMixin:

@@ -79,6 +79,11 @@ n_features_in_ : int
     def _data_to_check(self, X: Any) -> Any:
         return None if X is None else as_preferences(self._checked(X, reset=False), self.items_)
 
+    _what_is_scored: ClassVar[str] = "What an agent says"
+
+    def _data_to_compare(self, X: Any, fitted_to: Any) -> tuple[Any, Any]:
+        return self._data_to_check(X), self._data_to_check(fitted_to)
+
     def _new_data(self, X: Any) -> Any:
         """Return new data over the fitted items."""
         check_is_fitted(self)

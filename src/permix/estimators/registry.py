@@ -24,6 +24,7 @@ class Model(NamedTuple):
     selection: str = ""  # what :func:`permix.select_components` needs
     # ``fit_checks(fit, data, n_replicates, random_state)``: does it fit at all? Data may be None.
     checks: str = ""
+    baselines: str = ""  # ``baselines(fit, data, known)``: ln p of rows under simpler models, by name
 
     @property
     def named(self) -> str:
@@ -75,6 +76,7 @@ def in_folder(name: str, folder: str, **parts: str) -> Model:
         "command": "command:COMMAND",
         "pictures": "pictures",
         "checks": "checks:fit_checks",
+        "baselines": "checks:baselines",
     } | parts
     return Model(name, **{part: f"{folder}.{place}" if place else "" for part, place in places.items()})
 

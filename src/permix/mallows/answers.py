@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import N_PARTICLES, N_SAMPLES, membership, pairs_answer, read_over_items
 from permix.cli.votes import Votes
 from permix.estimators.agent_answers import Questions, sample_rankings
+from permix.estimators.baselines import kept_baselines
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
@@ -23,6 +25,17 @@ from permix.mallows.results import MallowsFit
 def fit_data(votes: Votes, settings: MallowsParameters) -> MallowsFit:
     """Fit the mixture to a file of votes."""
     return fit_mallows(as_preferences(votes.table), settings)
+
+
+def with_baselines(fit: MallowsFit, votes: Votes) -> MallowsFit:
+    """Return the fit with scores to compare its own with."""
+    table = as_preferences(votes.table)
+    one = fit
+    if fit.components.n_components > 1:
+        one = fit_mallows(table, fit.settings.replaced(n_components=1, n_init=1, progress=False))
+    if one.interrupted:
+        return fit
+    return replace(fit, baselines=kept_baselines(table, float(one.log_likelihood) / int(table.n_agents)))
 
 
 def labels(fit: MallowsFit, votes: Votes) -> Answer:

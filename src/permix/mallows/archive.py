@@ -47,6 +47,7 @@ def _build(saved: Saved) -> MallowsFit:
         group_matches=matches,
         converged=facts["converged"],
         interrupted=facts["interrupted"],
+        baselines=arrays.get("baselines"),
     )
 
 

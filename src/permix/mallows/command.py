@@ -26,5 +26,6 @@ COMMAND = ModelCommand(
         "checks": Answering(("samples", "seed")),
     },
     draws=True,
+    baselines=True,
     select=("held-out",),
 )

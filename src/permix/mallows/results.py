@@ -40,6 +40,8 @@ class MallowsFit:
     group_matches: Array
     converged: bool  # whether the best run stopped because nothing improved any more
     interrupted: bool  # whether the user stopped the fit: what was best then is here
+    # Mean scores of the data under permix.estimators.baselines.KEPT, where they were asked for.
+    baselines: Array | None = None
 
     @property
     def labels(self) -> Array:

@@ -32,6 +32,7 @@ def report(fit: MallowsFit) -> dict[str, Any]:
             for k in range(mixture.n_components)
         ],
         **fit_tables.climb_report(fit, fit.start_log_likelihoods),
+        **fit_tables.baselines_report(fit),
         "iterations": climbing_iterations(fit),
         "start_log_likelihoods": fit.start_log_likelihoods.tolist(),
         "restarts": len(fit.at_best),
@@ -71,6 +72,7 @@ def show(report: dict[str, Any], title: str) -> None:
             "(of those in either), and how many on average over all restarts\n"
         )
     print(fit_tables.likelihood_line(report))
+    fit_tables.print_baselines(report)
     if report["verdict"] and not doubtful:
         print(report["verdict"])
     fit_tables.print_ending(report, count_of(report["iterations"], "iteration"), "converged", "not converged")

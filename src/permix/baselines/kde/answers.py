@@ -10,7 +10,7 @@ from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
-from permix.cli.rank_answers import read_over_items
+from permix.cli.rank_answers import read_over_items, score_facts
 from permix.cli.votes import Votes
 from permix.estimators.preference_input import as_preferences
 
@@ -29,7 +29,7 @@ def density(fit: KDEFit, data: NewData, question: Question) -> Answer:
         f"{count_of(len(agents), 'row')}: log probability, with its Monte Carlo error",
         ["agent", "log_probability", "standard_error"],
         zip(agents, values.tolist(), errors.tolist(), strict=True),
-        facts={"mean_log_probability": float(np.average(values, weights=votes.counts))},
+        facts=score_facts(float(np.average(values, weights=votes.counts)), votes),
     ).with_counts(votes.counts)
 
 

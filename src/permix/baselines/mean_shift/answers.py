@@ -12,7 +12,7 @@ from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
-from permix.cli.rank_answers import read_over_items
+from permix.cli.rank_answers import read_over_items, score_facts
 from permix.cli.votes import Votes
 from permix.data.labels import Array
 from permix.estimators.ranking_lists import as_top_lists
@@ -38,7 +38,7 @@ def groups(fit: MeanShiftFit, data: NewData, question: Question) -> Answer:
     answer = _answer(
         what, data.votes.agents_of(votes), fit.predict(lists), fit, lists, log_probability=scores
     )
-    return answer._replace(facts={"mean_log_probability": float(np.average(scores, weights=lists.counts))})
+    return answer._replace(facts=score_facts(float(np.average(scores, weights=lists.counts)), votes))
 
 
 def _answer(

@@ -10,6 +10,7 @@ import numpy as np
 from permix.baselines.mean_shift.fit import MeanShiftFit
 from permix.data.labels import Array
 from permix.distributions.mallows import Mallows
+from permix.estimators.baselines import one_generalized_mallows, ranking_baselines
 from permix.estimators.ranking_checks import check_rankings, needed
 from permix.posterior.checks import FitChecks
 
@@ -30,3 +31,9 @@ def fit_checks(fit: MeanShiftFit, data: Any, n_replicates: int, random_state: An
         return np.take_along_axis(completed, around.sample(n, rng).orders.astype(np.int64), axis=1)
 
     return check_rankings(needed(data), draw, n_replicates, random_state)
+
+
+def baselines(fit: MeanShiftFit, data: Any, known: Any) -> dict[str, Array]:
+    """Return ln P of rows if all answers were alike, under one group, and by the shares of equal answers."""
+    known = data if known is None else known
+    return ranking_baselines(data, known, one_generalized_mallows(known))
