@@ -124,6 +124,7 @@ MOVES = Registry(
         "split-merge": Named("permix.moves.split_merge:SplitMerge"),
         "permutation": Named("permix.moves.permutation:Permutation"),
         "projection": Named("permix.moves.projection:Projection", for_burn_in=True),
+        "hyperparameters": Named("permix.moves.hyperparameters:Hyperparameters"),
         "concentration": Named("permix.moves.concentration:Concentration"),
     },
 )

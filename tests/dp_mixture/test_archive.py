@@ -81,7 +81,9 @@ ANY = {
             "concentration": {"prior": "Gamma", "shape": 2.0, "rate": 1.0},
         }
     ),
-    "another family than asked for": parameters_with(family=None),
+    "another family than asked for": lambda manifest, arrays: parameters_with(
+        family=OTHER[manifest["facts"]["fitted_family"]["name"]]
+    )(manifest, arrays),
     "moves as a dictionary": facts_with(moves={"gibbs": 1}),
     "a move too many": lambda manifest, arrays: manifest["facts"]["moves"].append("gibbs"),
     "loss is unknown": facts_with(loss="zzz"),
@@ -131,6 +133,13 @@ OWN = {
         "no freedom": family_with(degrees_of_freedom=None),
         "too little freedom": family_with(degrees_of_freedom=0.5),
         "strength is a list": family_with(prior_strength=[1.0]),
+    },
+    "gaussian-diagonal": {
+        "no scale": family_with(scale=None),
+        "a strength that was not asked for": family_with(prior_strength=0.625),
+        "draws of what was given": lambda manifest, arrays: arrays.update(
+            {"draws/prior_strength": np.full(arrays["draws/log_joint"].shape, 0.5)}
+        ),
     },
     "multinomial": {
         "columns out of range": array_by(

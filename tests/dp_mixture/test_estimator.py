@@ -113,18 +113,18 @@ def test_predictive_density_against_enumeration(name, prior):
     ours = np.exp(model.score_samples(new))
     # 200 draws of the 400 enter; the spread of single-draw densities gives the error of their mean.
     predictive = MixturePredictive(model._fit)
-    labels, concentrations = spaced_draws(model._fit)
+    draws = spaced_draws(model._fit)
     encoded = family.encode(new)
     empty = score_empty(model._fit.family, encoded, len(new))
-    weights = (predictive.condition(*draw) for draw in zip(labels, concentrations, strict=True))
+    weights = (predictive.condition(*draw) for draw in draws)
     joint = [predictive.log_joint(encoded, len(new), empty, each) for each in weights]
     single = np.array([np.exp(each).sum(axis=1) for each in joint])
-    error = single.std(axis=0) / np.sqrt(len(labels) / 2)
+    error = single.std(axis=0) / np.sqrt(len(draws) / 2)
     np.testing.assert_array_less(np.abs(ours - exact), 4.5 * error + 1e-12)
     np.testing.assert_allclose(ours, single.mean(axis=0), rtol=1e-9)
     # The error that is reported is about that of the mean: of the logarithm, so relative.
     errors = model.score_samples(new, return_error=True)[1]
-    independent = single.std(axis=0) / np.sqrt(len(labels)) / ours
+    independent = single.std(axis=0) / np.sqrt(len(draws)) / ours
     assert np.all(errors < 4.0 * independent + 1e-12)
     assert np.all(errors > 0.4 * independent - 1e-12)
 
@@ -209,7 +209,7 @@ def test_cells_are_named_by_every_family():
     X = pd.DataFrame(np.eye(4), columns=list("abcd"))
     fitted_to_numbers = quick().fit(X)
     X.loc[2, "c"] = np.inf
-    with pytest.raises(DataError, match=r"infinity: row 3, column 'c'. The gaussian-niw family"):
+    with pytest.raises(DataError, match=r"infinity: row 3, column 'c'. The gaussian-diagonal family"):
         fitted_to_numbers.predict(X)
 
 

@@ -48,7 +48,7 @@ def test_the_blob_rejects_what_was_the_default():
     """A Dirichlet process with a learned concentration, narrow groups, and chains that start alike."""
     X = blob(200, 5, 0)
     model = permix.DPMixture(
-        permix.GaussianNIW(degrees_of_freedom=7.0, scale=0.1 * X.var(axis=0)),
+        permix.GaussianNIW(prior_strength=0.05, degrees_of_freedom=7.0, scale=0.1 * X.var(axis=0)),
         permix.DirichletProcess(permix.Gamma(1.0, 1.0)),
         init="sequential",
         n_draws=200,
@@ -78,7 +78,7 @@ def test_wine_is_not_absurd(seed):
     assert permix.adjusted_rand(model.labels_, wine.target) > 0.75
 
 
-# --- what is chosen -------------------------------------------------------------------------------
+# --- what is learned ------------------------------------------------------------------------------
 
 
 def chosen(X, family=None, **options):
@@ -86,18 +86,32 @@ def chosen(X, family=None, **options):
     return permix.DPMixture(family, **settings).fit(X).family_
 
 
-def test_scales_are_chosen_by_the_log_joint_whatever_the_seed_and_length():
+@pytest.mark.parametrize("family", [permix.GaussianNIW(), permix.GaussianDiagonal()])
+def test_scales_are_learned(family):
     rng = np.random.default_rng(3)
     narrow = np.concatenate([rng.normal(c, 0.3, (40, 2)) for c in (-6.0, 0.0, 6.0)])
     wide = rng.normal(size=(120, 2))
 
-    def share(family, X):
-        return family.scale[0, 0] / X[:, 0].var() / (family.degrees_of_freedom - 3.0)
+    def share(X):
+        found = chosen(X, family, n_draws=100, n_burn_in=100).learnable
+        extra = found["degrees_of_freedom"] - (1.0 if isinstance(family, permix.GaussianNIW) else 0.0)
+        return (found["scale"] / X.var(axis=0) / extra).mean()
 
-    assert share(chosen(narrow), narrow) == pytest.approx(0.1)
-    assert share(chosen(wide), wide) == pytest.approx(1.0)
-    first = chosen(narrow)
-    assert first == chosen(narrow, random_state=8) == chosen(narrow, n_draws=9, n_jobs=1)
+    assert share(narrow) < 0.05
+    assert share(wide) > 0.6
+
+
+def test_units_do_not_matter():
+    X = np.concatenate([blob(40, 3, 0), blob(30, 3, 1) + 4.0])
+    units, origin = np.array([1e-6, 1.0, 1e5]), np.array([1.0, -50.0, 1e6])
+    models = [
+        permix.DPMixture(n_draws=30, n_burn_in=20, random_state=0, progress=False).fit(Y)
+        for Y in (X, X * units + origin)
+    ]
+    first, second = (model.posterior_["posterior"] for model in models)
+    np.testing.assert_array_equal(first["labels"], second["labels"])
+    np.testing.assert_allclose(first["prior_strength"], second["prior_strength"], rtol=1e-6)
+    np.testing.assert_allclose(first["scale"] * units**2, second["scale"], rtol=1e-5)
 
 
 def test_what_the_user_gives_is_not_changed():

@@ -107,7 +107,7 @@ def test_niw_defaults_follow_the_data():
     X = rng.normal([5.0, -3.0], [2.0, 0.1], (400, 2))
     family = GaussianNIW().resolve(X)
     np.testing.assert_allclose(family.prior_mean, X.mean(axis=0))
-    np.testing.assert_allclose(np.diag(family.scale) / X.var(axis=0), 0.1)
+    np.testing.assert_allclose(np.diag(family.scale) / X.var(axis=0), 0.3 * 5.0)
     constant = GaussianNIW().resolve(np.ones((4, 2)))  # no spread to take a scale from
     assert np.all(np.diag(constant.scale) > 0)
 
@@ -115,7 +115,7 @@ def test_niw_defaults_follow_the_data():
 def test_constant_columns_whose_mean_is_rounded():
     for constant in (0.1, 1e6 + 0.1):
         X = np.column_stack([np.arange(100.0), np.full(100, constant)])
-        assert GaussianNIW().resolve(X).scale[1, 1] == pytest.approx(0.1)
+        assert GaussianNIW().resolve(X).scale[1, 1] == pytest.approx(0.3 * 5.0)
 
 
 def test_encoded_data_are_a_copy():

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from permix.dp_mixture.choose_family import default_like
 from permix.dp_mixture.fit import MixtureFit
 from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
 from permix.errors import DataError
+from permix.estimators import fields
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import (
     PARTITION_FACTS,
@@ -21,7 +23,8 @@ from permix.estimators.archive_parts import (
 )
 from permix.estimators.checks import Made
 from permix.estimators.fields import field, require
-from permix.families import Family, Mixed, family_from_description
+from permix.families import Family, family_from_description
+from permix.families.learning import learned_in, with_means
 from permix.moves.start import check_start
 from permix.moves.state import learned_concentration
 from permix.partitions import PartitionPrior, prior_from_description
@@ -40,12 +43,13 @@ def _build(saved: Saved) -> MixtureFit:
     settings, facts, arrays, sizes = saved[:4]
     family, prior = facts["fitted_family"], facts["fitted_prior"]
     require(prior == as_prior(settings.prior), "prior")
-    # Where no family was asked for, the table chose one of two.
-    asked = Mixed() if settings.family is None and isinstance(family, Mixed) else as_family(settings.family)
+    # Where no family was asked for, the table chose one of three.
+    asked = default_like(family) if settings.family is None else as_family(settings.family)
     require(_is_as_asked(family, asked), "family")
     n = sizes["observations"]
     check_start(settings.init, n, prior)
     draws, estimate = partitions_of(saved, learned_concentration(prior) is not None)
+    _check_learned(family, asked, draws.arrays)
     packed = {name: arrays.pop(place) for name in family.packed if (place := _place(family, name)) in arrays}
     require(set(packed) == set(family.packed) and not under("data/", arrays), "data")
     data = family.unpack(packed)
@@ -58,6 +62,23 @@ def _build(saved: Saved) -> MixtureFit:
     # What the command line and the estimator show is computed here, while a failure is still the file's.
     fit.cluster_parameters  # noqa: B018
     return fit
+
+
+def _check_learned(family: Family, asked: Family, draws: dict[str, Any]) -> None:
+    """Check draws of hyper-parameters: those left open, or none, with the means that the family has.
+
+    Compiled code does not check what every draw puts into the family.
+    """
+    learned = learned_in(family, draws)
+    require(set(learned) == set(LEARNED) & set(draws), "learned hyper-parameters")
+    if not learned:
+        return
+    learning = asked.learning(np.zeros((1, family.n_features)))
+    require(learning is not None and set(learned) == set(learning.names), "learned hyper-parameters")
+    require(with_means(family, draws) == family, "means of learned hyper-parameters")
+    for name, array in learned.items():
+        least = family.with_values({name: array.min(axis=(0, 1)) if array.ndim > 2 else float(array.min())})
+        least.resolve(np.zeros((1, family.n_features)))
 
 
 def _is_as_asked(family: Family, asked: Family) -> bool:
@@ -92,6 +113,9 @@ def _made(of: type, what: str, from_json: Any) -> Made:
     return Made(convert, what, to_json=lambda value: value.describe(), from_json=from_json)
 
 
+# Hyper-parameters that chains may learn, with their dimensions after chains and draws.
+LEARNED: dict[str, tuple[str, ...]] = {"prior_strength": (), "degrees_of_freedom": (), "scale": ("columns",)}
+
 SCHEMA = Schema(
     parameters=DPMixtureParameters,
     pack=_pack,
@@ -104,6 +128,10 @@ SCHEMA = Schema(
     arrays={
         **PARTITION_FIELDS,
         "feature_names": field("text", "columns", optional=True),
+        **{
+            f"draws/{name}": field("real", "chains", "draws", *shape, where=fields.positive, optional=True)
+            for name, shape in LEARNED.items()
+        },
         # What the encoded data of each family are made of; its ``check_encoded`` checks them as a whole.
         **{
             _place(family, name): field(type_, *shape, optional=True)

@@ -29,14 +29,13 @@ def fit_checks(fit: MixtureFit, data: Any, n_replicates: int, random_state: Any)
     names = family.parameter_names(fit.columns)
     seen = family.numbers(fit.data)
     missing = np.isnan(seen)
-    predictive, (labels, concentrations) = MixturePredictive(fit), spaced_draws(fit)
+    predictive, draws = MixturePredictive(fit), spaced_draws(fit)
 
     def aspects(table: Array) -> dict[str, Aspect]:
         return table_aspects(np.where(missing, np.nan, table), names, counts=family.accepts_sparse)
 
     def draw(stream: np.random.Generator) -> dict[str, Aspect]:
-        which = int(stream.integers(len(labels)))
-        rows = draw_rows(predictive, labels[which], concentrations[which], fit.n, stream)
+        rows = draw_rows(predictive, draws[int(stream.integers(len(draws)))], fit.n, stream)
         return aspects(family.numbers(family.encode(family.decode(rows))))
 
     return compare(aspects(seen), replicated(draw, n_replicates, rng), fit.n)

@@ -7,14 +7,28 @@ from typing import Any
 import numpy as np
 
 from permix.dp_mixture.parameters import as_family
-from permix.families import Family, Mixed
+from permix.families import Family, GaussianDiagonal, Mixed
 from permix.families.table_columns import columns_of
 
 
 def chosen_family(asked: Any, table: Any) -> Family:
-    """Return the family that was asked for; else the default of numbers, or Mixed where they do not do."""
+    """Return the family that was asked for; else one of numbers, or Mixed where they do not do.
+
+    A covariance matrix of d columns has d(d+1)/2 entries. With fewer rows than that nothing in the data could
+    tell what they are, and columns are taken as independent within a group.
+    """
     family: Family = as_family(asked)
-    return Mixed() if asked is None and not is_complete_numbers(table) else family
+    if asked is not None:
+        return family
+    if not is_complete_numbers(table):
+        return Mixed()
+    n, d = getattr(table, "shape", None) or np.shape(table)
+    return family if n >= d * (d + 1) // 2 else GaussianDiagonal()
+
+
+def default_like(family: Family) -> Family:
+    """Return the default that such a family may be."""
+    return type(family)() if isinstance(family, Mixed | GaussianDiagonal) else as_family(None)
 
 
 def is_complete_numbers(table: Any) -> bool:

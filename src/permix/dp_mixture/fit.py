@@ -20,6 +20,7 @@ from permix.dp_mixture.parameters import DPMixtureParameters, as_prior
 from permix.errors import Argument, CellError, DataError, PermixWarning
 from permix.families import Family
 from permix.families.contract_jit import seat_all
+from permix.families.learning import Learning, with_means
 from permix.families.profiles import Profile
 from permix.moves import describe_move
 from permix.moves.recipe import describe_burn_in, moves_of
@@ -111,6 +112,7 @@ def fit_mixture(
     with naming_columns(feature_names):
         candidates = family.candidates(table)
         data = candidates[0].encode(table)
+        learning = family.learning(table)
     family = candidates[0]
     if len(candidates) > 1:
         family = _most_probable(candidates, data, n, prior, settings)
@@ -119,15 +121,17 @@ def fit_mixture(
         scales = (Argument("prior_mean"), ", ", Argument("prior_scale"), " and ", Argument("noise_scale"))
         niw = " in the units of the data, or use the family gaussian-niw, which takes them from the data."
         warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=3)
-    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
+    learns = learning is not None
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, learns=learns)
     draws = run_chains(
-        _first_states(family, data, n, prior, settings.init, settings.n_chains),
+        _first_states(family, data, n, prior, settings.init, settings.n_chains, learning),
         move,
         **settings.for_chains(n * family.n_features),
         burn_in_move=burn_in_move,
         fingerprint={
             "model": "DPMixture",
             "family": family.describe(),
+            "learned": list(learning.names) if learning else [],
             "prior": prior.describe(),
             "moves": describe_move(move),
             "burn_in_moves": describe_burn_in(burn_in_move),
@@ -138,17 +142,25 @@ def fit_mixture(
     estimate = nearest_partition(draws, settings)
     warn_if_chains_disagree(draws)
     _warn_if_nothing_moved(draws)
+    if learning is not None:
+        family = with_means(family, draws.arrays)
     return MixtureFit(settings, family, prior, data, n, draws, estimate, feature_names)
 
 
 def _first_states(
-    family: Family, data: Any, n: int, prior: PartitionPrior, init: Start, n_chains: int
+    family: Family,
+    data: Any,
+    n: int,
+    prior: PartitionPrior,
+    init: Start,
+    n_chains: int,
+    learning: Learning | None = None,
 ) -> list[MakeState]:
     """How each chain makes its first state."""
     empty_scores = score_empty(family, data, n)
 
     def first_state(start: Start, rng: np.random.Generator) -> MixtureState:
-        state = MixtureState(family, data, n, prior, empty_scores)
+        state = MixtureState(family, data, n, prior, empty_scores, learning)
         seat_all_data(rng, state, start)
         return state
 
@@ -217,7 +229,8 @@ def _try_out(
 def _warn_if_nothing_moved(draws: Draws) -> None:
     """Warn where the only moves that change clusters were refused all along."""
     counts = dict(zip(draws.statistics["moves"], draws.statistics["accepted"].sum(axis=0), strict=True))
-    counts.pop("concentration", None)
+    for name in ("concentration", "hyperparameters"):
+        counts.pop(name, None)
     if counts and not any(counts.values()):
         warnings.warn(
             f"{' and '.join(counts)} proposals were refused at every step: the draws are where the chains "

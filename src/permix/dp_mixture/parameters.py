@@ -98,9 +98,10 @@ class DPMixtureParameters(ChainParameters):
         None,
         _named_or(as_family, "Family or name", "permix.families:family_from_description"),
         "What a group is made of: an object such as :class:`~permix.Gaussian`, or a name out of "
-        f"{', '.join(FAMILIES)}. By default a :class:`~permix.GaussianNIW`, whose scale and degrees of "
-        "freedom are chosen by the log joint, in short chains before those that are kept; for a table with "
-        "columns that are no numbers, or with missing cells, a :class:`~permix.Mixed`.",
+        f"{', '.join(FAMILIES)}. By default a :class:`~permix.GaussianNIW`, or a "
+        ":class:`~permix.GaussianDiagonal` where there are fewer rows than the d(d+1)/2 entries of a "
+        "covariance matrix of d columns; for a table with columns that are no numbers, or with gaps, a "
+        ":class:`~permix.Mixed`. What you do not set of the first two is learned in the chains.",
         positional=True,
     )
     prior: Any = declare(

@@ -2,11 +2,12 @@
 
 Given a partition, a new datum joins cluster k with its prior weight and then has that cluster's
 predictive; the posterior predictive is the average over draws. Statistics are rebuilt from labels,
-so only labels and the concentration need to be kept.
+so only labels, the concentration and learned hyper-parameters need to be kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from permix.dp_mixture.fit import MixtureFit
 from permix.errors import DataError
 from permix.families.contract_jit import draw_many, score_new_data, seat_all
+from permix.families.learning import learned_in
 from permix.moves.state import MixtureState, learned_concentration, score_empty
 from permix.partitions.priors import DirichletProcess
 from permix.posterior.estimated import evenly_spaced
@@ -35,12 +37,19 @@ class MixturePredictive:
         # Prior predictives of the fitted data are of no use here.
         self.state = MixtureState(fit.family, fit.data, fit.n, fit.prior, empty_scores=np.empty(0))
 
-    def condition(self, labels: npt.NDArray[Any], concentration: float) -> FloatArray:
-        """Take a partition; returns log weights of its clusters and, last, of a new one, normalized."""
+    def condition(
+        self, labels: npt.NDArray[Any], concentration: float, learned: Mapping[str, Any] | None = None
+    ) -> FloatArray:
+        """Take a partition and, where hyper-parameters were learned, their values in the same draw.
+
+        Returns log weights of its clusters and, last, of a new one, normalized.
+        """
+        if learned:
+            self.state.take_family(self.state.family.with_values(learned))
         self.state.set_labels(labels)
         self.state.make_room(self.state.n_clusters + 1)
-        learned = learned_concentration(self.prior) is not None
-        prior = DirichletProcess(concentration) if learned else self.prior
+        unknown = learned_concentration(self.prior) is not None
+        prior = DirichletProcess(concentration) if unknown else self.prior
         return prior.sequential_log_weights(self.state.sizes_in_use)
 
     def log_joint(self, data: Any, m: int, empty: FloatArray, log_weights: FloatArray) -> FloatArray:
@@ -82,13 +91,16 @@ def log_density(fit: MixtureFit, data: Any, m: int) -> tuple[FloatArray, FloatAr
 
     The error is that of the mean of batches of successive draws, carried over to the logarithm.
     """
-    predictive, (draws, concentrations) = MixturePredictive(fit), spaced_draws(fit)
-    empty = score_empty(fit.family, data, m)
+    predictive, draws = MixturePredictive(fit), spaced_draws(fit)
     n_batches = min(N_BATCHES, len(draws))
     batches = np.full((n_batches, m), -np.inf)
     batch_of = np.arange(len(draws)) * n_batches // len(draws)
-    for batch, labels, concentration in zip(batch_of, draws, concentrations, strict=True):
-        joint = predictive.log_joint(data, m, empty, predictive.condition(labels, concentration))
+    empty = score_empty(fit.family, data, m)
+    for batch, draw in zip(batch_of, draws, strict=True):
+        log_weights = predictive.condition(*draw)
+        if draw.learned:
+            empty = score_empty(predictive.state.family, data, m)
+        joint = predictive.log_joint(data, m, empty, log_weights)
         batches[batch] = np.logaddexp(batches[batch], np.logaddexp.reduce(joint, axis=1))
     total = np.logaddexp.reduce(batches, axis=0) - np.log(len(draws))
     errors = np.zeros(m)
@@ -104,24 +116,26 @@ def sample_rows(fit: MixtureFit, size: int, random_state: Any) -> npt.NDArray[An
     if size < 1:
         raise DataError(f"size must be at least 1, got {size}")
     rng, predictive = generator(random_state), MixturePredictive(fit)
-    draws, concentrations = spaced_draws(fit)
+    draws = spaced_draws(fit)
     rows = np.empty((size, fit.family.n_features))
     which = rng.integers(len(draws), size=size)
     for index in np.unique(which):
         chosen = np.flatnonzero(which == index)
-        rows[chosen] = draw_rows(predictive, draws[index], concentrations[index], len(chosen), rng)
+        rows[chosen] = draw_rows(predictive, draws[index], len(chosen), rng)
     return fit.family.decode(rows)
 
 
-def draw_rows(
-    predictive: MixturePredictive,
-    labels: npt.NDArray[Any],
-    concentration: float,
-    size: int,
-    rng: np.random.Generator,
-) -> FloatArray:
+class Draw(NamedTuple):
+    """What a predictive is conditioned on."""
+
+    labels: npt.NDArray[Any]
+    concentration: float
+    learned: dict[str, Any]  # hyper-parameters of the family
+
+
+def draw_rows(predictive: MixturePredictive, draw: Draw, size: int, rng: np.random.Generator) -> FloatArray:
     """Draw new data, as the family encodes them, given the partition of one draw."""
-    weights = np.exp(predictive.condition(labels, concentration))
+    weights = np.exp(predictive.condition(*draw))
     clusters = rng.choice(len(weights), size=size, p=weights / weights.sum())
     state = predictive.state
     # One slot past the last cluster, emptied: the cluster nobody has opened yet.
@@ -131,9 +145,17 @@ def draw_rows(
     return drawn
 
 
-def spaced_draws(fit: MixtureFit) -> tuple[npt.NDArray[Any], FloatArray]:
-    """Labels and concentrations of evenly spaced draws, few enough to average over."""
-    arrays = fit.draws.arrays
-    concentrations = arrays.get("concentration", np.zeros(arrays["labels"].shape[:2]))
-    most = MAX_PREDICTIVE_DRAWS
-    return evenly_spaced(arrays["labels"], most), evenly_spaced(concentrations, most)
+def spaced_draws(fit: MixtureFit) -> list[Draw]:
+    """Evenly spaced draws, few enough to average over."""
+    arrays, most = fit.draws.arrays, MAX_PREDICTIVE_DRAWS
+    labels = evenly_spaced(arrays["labels"], most)
+    concentrations = evenly_spaced(arrays.get("concentration", np.zeros(arrays["labels"].shape[:2])), most)
+    learned = {name: evenly_spaced(array, most) for name, array in learned_in(fit.family, arrays).items()}
+    return [
+        Draw(row, concentration, {name: _plain(array[i]) for name, array in learned.items()})
+        for i, (row, concentration) in enumerate(zip(labels, concentrations, strict=True))
+    ]
+
+
+def _plain(value: Any) -> Any:
+    return value if np.ndim(value) else float(value)

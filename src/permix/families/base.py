@@ -49,6 +49,19 @@ class Family(abc.ABC):
         """Resolved copies among which a fit chooses; more than one where hyper-parameters were left open."""
         return [self.resolve(X)]
 
+    @property
+    def learnable(self) -> dict[str, Any]:
+        """Hyper-parameters that a chain may learn, as numbers and vectors (after ``resolve``)."""
+        return {}
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return a copy of a resolved family with other values of what a chain may learn."""
+        return dataclasses.replace(self, **values)
+
+    def learning(self, X: Any) -> Any:
+        """Return what a chain learns of the hyper-parameters left open (:mod:`permix.families.learning`)."""
+        return None
+
     @abc.abstractmethod
     def encode(self, X: Any) -> Any:
         """Check ``X`` and turn it into what the compiled code reads."""

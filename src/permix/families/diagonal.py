@@ -18,11 +18,17 @@ from permix.families.base import (
     vector_of,
 )
 from permix.families.diagonal_jit import DiagonalStats
-from permix.families.niw import DEFAULT_WITHIN_SHARE, WITHIN_SHARES, column_variances
+from permix.families.niw import (
+    DEFAULT_STRENGTH,
+    DEFAULT_WITHIN_SHARE,
+    column_variances,
+    names_left_open,
+    varying_variances,
+)
+from permix.families.scale_learning import DiagonalLearning
 
-# How many points the prior variance is worth where nothing chooses, and what a fit chooses from.
+# How many points the prior variance is worth where chains begin.
 DEFAULT_FREEDOM = 4.0
-FREEDOMS = (4.0, 10.0, 40.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,20 +39,20 @@ class GaussianDiagonal(Family):
     ----------
     prior_mean : float or sequence of float, optional
         Expected center; default the mean of the data.
-    prior_strength : float
-        How many points the prior mean is worth (κ).
+    prior_strength : float, optional
+        How many points the prior mean is worth (κ). Left out, it is learned.
     degrees_of_freedom : float, optional
-        How many points the prior variance is worth (ν). Left out, a fit chooses 4, 10 or 40. The more, the
-        more alike are the variances of all groups in a column.
+        How many points the prior variance is worth (ν). The more, the more alike are the variances of all
+        groups in a column. Left out, it is learned, or 4 where a scale is given.
     scale : float or sequence of float, optional
-        Scale ψ of the variance in each column, whose expectation is ψ/(ν - 2). Left out, a fit chooses it
-        such that this is 0.1, 0.3, 0.6 or 1 times the variance of the data.
+        Scale ψ of the variance in each column, whose expectation is ψ/(ν - 2). Left out, it is learned.
 
     Notes
     -----
     With many columns a covariance matrix has more entries than the data can tell; without covariances a group
     has two numbers for each column. Correlated columns then make long groups fall into several: see
-    :class:`GaussianNIW`. What is left out is chosen as there.
+    :class:`GaussianNIW`. What is left out is learned as there, with the same priors of κ, of ν, whose median
+    is 4, and of the share ψ/ν of the data's variance.
 
     Each column has a normal-inverse-gamma prior, 1/σ² ~ Gamma(ν/2, ψ/2) and μ ~ N(m, σ²/κ); the predictive of
     a group is a product of Student's t.
@@ -58,7 +64,7 @@ class GaussianDiagonal(Family):
     """
 
     prior_mean: float | Sequence[float] | np.ndarray | None = None
-    prior_strength: float = 0.05
+    prior_strength: float | None = None
     degrees_of_freedom: float | None = None
     scale: float | Sequence[float] | np.ndarray | None = None
 
@@ -68,7 +74,8 @@ class GaussianDiagonal(Family):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.prior_strength, "prior_strength")
+        if self.prior_strength is not None:
+            check_number(self.prior_strength, "prior_strength")
         if self.degrees_of_freedom is not None:
             check_number(self.degrees_of_freedom, "degrees_of_freedom")
         if self.scale is not None:
@@ -83,20 +90,26 @@ class GaussianDiagonal(Family):
         freedom = DEFAULT_FREEDOM if self.degrees_of_freedom is None else float(self.degrees_of_freedom)
         mean = array.mean(axis=0) if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean")
         if self.scale is None:
-            scale = DEFAULT_WITHIN_SHARE * max(freedom - 2.0, 1.0) * column_variances(array)
+            scale = DEFAULT_WITHIN_SHARE * freedom * column_variances(array)
         else:
             scale = vector_of(self.scale, d, "scale")
-        return replace(self, prior_mean=mean, degrees_of_freedom=freedom, scale=scale)
+        strength = DEFAULT_STRENGTH if self.prior_strength is None else self.prior_strength
+        return replace(
+            self, prior_mean=mean, prior_strength=strength, degrees_of_freedom=freedom, scale=scale
+        )
 
-    def candidates(self, X: Any) -> list[Self]:
-        """Every scale and degrees of freedom that a fit may choose; one where the scale is given."""
-        if self.scale is not None:
-            return [self.resolve(X)]
+    @property
+    def learnable(self) -> dict[str, Any]:
+        """Strength, degrees of freedom and scales."""
+        scale = np.asarray(self.scale, dtype=np.float64)
+        numbers = {"prior_strength": self.prior_strength, "degrees_of_freedom": self.degrees_of_freedom}
+        return {**numbers, "scale": scale}
+
+    def learning(self, X: Any) -> DiagonalLearning | None:
+        """What was left open, with a prior measured by the variances of the columns."""
         array = finite_matrix(X, self.name)
-        variances = column_variances(array)
-        freedoms = FREEDOMS if self.degrees_of_freedom is None else [self.degrees_of_freedom]
-        choices = [(f, share * max(f - 2.0, 1.0) * variances) for f in freedoms for share in WITHIN_SHARES]
-        return [replace(self, degrees_of_freedom=f, scale=scale).resolve(array) for f, scale in choices]
+        names = names_left_open(self, ("prior_strength", "degrees_of_freedom", "scale"))
+        return DiagonalLearning(names, varying_variances(array), 0.0, DEFAULT_FREEDOM) if names else None
 
     def encode(self, X: Any) -> np.ndarray:
         """Check that all cells are finite; the result is a copy that later changes to ``X`` do not reach."""
@@ -106,6 +119,7 @@ class GaussianDiagonal(Family):
         mean = np.asarray(self.prior_mean, dtype=np.float64)
         d = mean.shape[0]
         assert self.degrees_of_freedom is not None
+        assert self.prior_strength is not None
         return DiagonalStats(
             prior_mean=mean,
             prior_scale=np.asarray(self.scale, dtype=np.float64),

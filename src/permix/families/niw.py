@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -11,11 +11,12 @@ import numpy as np
 from permix.errors import CellError, DataError
 from permix.families.base import LARGEST, Family, check_number, finite_matrix, fitting_matrix, vector_of
 from permix.families.niw_jit import NIWStats
+from permix.families.scale_learning import MatrixLearning
 
-# Where nothing chooses, a cluster is expected to have this share of the data's variance in each column.
-DEFAULT_WITHIN_SHARE = 0.1
-# What a fit chooses from.
-WITHIN_SHARES = (0.1, 0.3, 0.6, 1.0)
+# Where chains begin: the share of the data's variance that a group is expected to have in each column, and
+# how many points the prior mean is worth.
+DEFAULT_WITHIN_SHARE = 0.3
+DEFAULT_STRENGTH = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,21 +27,21 @@ class GaussianNIW(Family):
     ----------
     prior_mean : sequence of float, optional
         Expected center; default the mean of the data.
-    prior_strength : float
-        How many points the prior mean is worth (κ).
+    prior_strength : float, optional
+        How many points the prior mean is worth (κ). Left out, it is learned.
     degrees_of_freedom : float, optional
-        How many points the prior covariance is worth (ν > d - 1), for d columns. Left out, a fit chooses
-        d + 2, 2d + 2 or 4d + 2.
+        How many points the prior covariance is worth (ν > d - 1), for d columns. Left out, it is learned, or
+        d + 2 where a scale is given.
     scale : array of shape (d, d) or sequence of float, optional
         Scale matrix Ψ of the inverse Wishart distribution, or its diagonal. The expected covariance of a
-        group is Ψ/(ν - d - 1). Left out, a fit chooses it such that this is 0.1, 0.3, 0.6 or 1 times the
-        data's variance in each column.
+        group is Ψ/(ν - d - 1). Left out, a diagonal one is learned.
 
     Notes
     -----
-    :class:`~permix.DPMixture` chooses what is left out by short chains under every candidate: the one whose
-    best partition has the largest log joint with the data is taken. A ``scale`` that is given leaves nothing
-    to choose, and the degrees of freedom are d + 2 unless they are given too.
+    What is left out is learned in the chains, with weak priors: the logarithms of κ, of ν - d + 1 and, in
+    each column, of the share Ψ_jj/(ν - d + 1) of the data's variance are normal with medians 0.01, d + 3 and
+    0.3 and deviations 0.5, 1.5 and 1. So units do not matter. ``family_`` of a fit has their posterior means,
+    and ``posterior_`` all draws.
 
     The predictive of a group is a multivariate Student t; see the notation page of the documentation.
 
@@ -48,11 +49,11 @@ class GaussianNIW(Family):
     --------
     >>> family = GaussianNIW().resolve([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]])
     >>> family.degrees_of_freedom
-    4.0
+    6.0
     """
 
     prior_mean: float | Sequence[float] | np.ndarray | None = None
-    prior_strength: float = 0.05
+    prior_strength: float | None = None
     degrees_of_freedom: float | None = None
     scale: Sequence[float] | np.ndarray | None = None
 
@@ -62,7 +63,8 @@ class GaussianNIW(Family):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.prior_strength, "prior_strength")
+        if self.prior_strength is not None:
+            check_number(self.prior_strength, "prior_strength")
         if self.degrees_of_freedom is not None:
             check_number(self.degrees_of_freedom, "degrees_of_freedom")
         for name in ("prior_mean", "scale"):
@@ -74,12 +76,13 @@ class GaussianNIW(Family):
         """Take what was left open from the data."""
         array = fitting_matrix(X, self.name)
         d = array.shape[1]
-        freedom = float(d + 2 if self.degrees_of_freedom is None else self.degrees_of_freedom)
+        typical = d + 2 if self.scale is not None else 2 * d + 2
+        freedom = float(typical if self.degrees_of_freedom is None else self.degrees_of_freedom)
         if freedom <= d - 1:
             raise DataError(f"degrees_of_freedom must be above {d - 1} for {d} columns, got {freedom:g}")
         mean = array.mean(axis=0) if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean")
         if self.scale is None:
-            scale = _share_of_variance(array, freedom, DEFAULT_WITHIN_SHARE)
+            scale = np.diag(DEFAULT_WITHIN_SHARE * (freedom - d + 1) * column_variances(array))
         else:
             scale = np.asarray(self.scale, dtype=np.float64)
             scale = np.diag(scale) if scale.ndim == 1 else scale
@@ -87,17 +90,34 @@ class GaussianNIW(Family):
             raise DataError(f"scale must be a {d} × {d} matrix or {d} variances, got shape {scale.shape}")
         if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
             raise DataError("scale must be symmetric and positive definite")
-        return replace(self, prior_mean=mean, degrees_of_freedom=freedom, scale=scale)
+        strength = DEFAULT_STRENGTH if self.prior_strength is None else self.prior_strength
+        return replace(
+            self, prior_mean=mean, prior_strength=strength, degrees_of_freedom=freedom, scale=scale
+        )
 
-    def candidates(self, X: Any) -> list[Self]:
-        """Every scale and degrees of freedom that a fit may choose; one where the scale is given."""
-        if self.scale is not None:
-            return [self.resolve(X)]
+    @property
+    def learnable(self) -> dict[str, Any]:
+        """Strength, degrees of freedom and the diagonal of the scale matrix."""
+        assert self.degrees_of_freedom is not None
+        return {
+            "prior_strength": self.prior_strength,
+            "degrees_of_freedom": self.degrees_of_freedom,
+            "scale": np.diag(np.asarray(self.scale, dtype=np.float64)),
+        }
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return a copy with other values; of the scale its diagonal."""
+        given = dict(values)
+        if "scale" in given:
+            given["scale"] = np.diag(given["scale"])
+        return replace(self, **given)
+
+    def learning(self, X: Any) -> MatrixLearning | None:
+        """What was left open, with a prior measured by the variances of the columns."""
         array = finite_matrix(X, self.name)
-        given = self.degrees_of_freedom
-        freedoms = [m * array.shape[1] + 2.0 for m in (1, 2, 4)] if given is None else [given]
-        choices = [(f, _share_of_variance(array, f, share)) for f in freedoms for share in WITHIN_SHARES]
-        return [replace(self, degrees_of_freedom=f, scale=scale).resolve(array) for f, scale in choices]
+        d = array.shape[1]
+        names = names_left_open(self, ("prior_strength", "degrees_of_freedom", "scale"))
+        return MatrixLearning(names, varying_variances(array), d - 1.0, d + 3.0) if names else None
 
     def encode(self, X: Any) -> np.ndarray:
         """Check that all cells are finite; the result is a copy that later changes to ``X`` do not reach."""
@@ -107,6 +127,7 @@ class GaussianNIW(Family):
         mean = np.asarray(self.prior_mean, dtype=np.float64)
         d = mean.shape[0]
         assert self.degrees_of_freedom is not None
+        assert self.prior_strength is not None
         lower = np.linalg.cholesky(np.asarray(self.scale, dtype=np.float64))
         prior_factor = np.ascontiguousarray((lower / np.diag(lower)).T)
         np.fill_diagonal(prior_factor, np.diag(lower) ** 2)
@@ -153,6 +174,12 @@ def column_variances(array: np.ndarray) -> np.ndarray:
     return np.asarray(variance)
 
 
-def _share_of_variance(array: np.ndarray, freedom: float, share: float) -> np.ndarray:
-    """Scale matrix with which a group is expected to have this share of each column's variance."""
-    return np.diag(share * column_variances(array) * max(freedom - array.shape[1] - 1, 1.0))
+def varying_variances(array: np.ndarray) -> np.ndarray:
+    """Variance of each column; NaN where it is constant."""
+    return np.where(np.ptp(array, axis=0) > 0, column_variances(array), np.nan)
+
+
+def names_left_open(family: Any, names: Sequence[str]) -> tuple[str, ...]:
+    """Which of these hyper-parameters are learned; degrees of freedom are not where the scale is given."""
+    left = [name for name in names if getattr(family, name) is None]
+    return tuple(name for name in left if name != "degrees_of_freedom" or family.scale is None)

@@ -9,6 +9,7 @@ from permix.moves.balance import Balanced
 from permix.moves.base import Cycle, Info, Move, RandomScan, Repeat
 from permix.moves.concentration import Concentration
 from permix.moves.gibbs import Gibbs
+from permix.moves.hyperparameters import Hyperparameters
 from permix.moves.naming import describe_move, move_from, move_from_description
 from permix.moves.permutation import Permutation
 from permix.moves.projection import Projection
@@ -19,6 +20,7 @@ __all__ = [
     "Concentration",
     "Cycle",
     "Gibbs",
+    "Hyperparameters",
     "Info",
     "Move",
     "Permutation",

@@ -40,6 +40,8 @@ class Move(abc.ABC):
     exact: bool = True
     #: Whether it draws a concentration that is learned anew; a chain in which nothing does would be wrong.
     draws_concentration: bool = False
+    #: Whether it draws what is learned about the family's hyper-parameters.
+    draws_hyperparameters: bool = False
 
     @abc.abstractmethod
     def step(self, rng: np.random.Generator, state: Any) -> Info:

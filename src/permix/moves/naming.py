@@ -10,6 +10,7 @@ from permix.errors import Argument, DataError
 from permix.moves.balance import Balanced
 from permix.moves.base import Compound, Cycle, Move, RandomScan, Repeat
 from permix.moves.concentration import Concentration
+from permix.moves.hyperparameters import Hyperparameters
 from permix.registries import MOVES, move_names
 
 # Moves made of moves, by the names they have in files.
@@ -40,7 +41,7 @@ def move_from(moves: Moves, name: str = "moves") -> Move:
     if not listed:
         raise DataError(Argument(name), f" is empty; {_known(name)}")
     cycle = [_one_move(entry, name) for entry in listed]
-    if all(isinstance(move, Concentration) for move in cycle):
+    if all(isinstance(move, Concentration | Hyperparameters) for move in cycle):
         raise DataError("nothing in ", Argument(name), " changes the groups: add 'gibbs'")
     if not any(updates_concentration(move) for move in cycle):
         cycle.append(Concentration())
@@ -68,6 +69,13 @@ def updates_concentration(move: Move) -> bool:
     if isinstance(move, Compound):
         return any(updates_concentration(part) for part in move.moves)
     return move.draws_concentration
+
+
+def updates_hyperparameters(move: Move) -> bool:
+    """Say whether a move draws the family's hyper-parameters anew, where these are learned."""
+    if isinstance(move, Compound):
+        return any(updates_hyperparameters(part) for part in move.moves)
+    return move.draws_hyperparameters
 
 
 def optimizers_in(move: Move) -> list[str]:

@@ -223,7 +223,7 @@ class LearningPermutation(Move):
 class Scratch:
     """Arrays a move works in, made once for a state."""
 
-    key: tuple[MixtureState, str, int, str]  # what the arrays were made for
+    key: tuple[MixtureState, int, str, int, str]  # what the arrays were made for
     order: np.ndarray
     firsts: np.ndarray
     bounds: np.ndarray
@@ -245,7 +245,7 @@ def scratch_for(
     scratch: Scratch | None, state: MixtureState, method: Method, width: int, order: str
 ) -> Scratch:
     """Return the arrays at hand, or new ones when they belong to another state."""
-    key = (state, method, width, order)
+    key = (state, state.family_version, method, width, order)
     if scratch is not None and scratch.key[0] is state and scratch.key[1:] == key[1:]:
         return scratch
     n = state.n

@@ -10,7 +10,14 @@ from permix.moves.balance import Opening
 from permix.moves.base import Cycle, Move
 from permix.moves.concentration import Concentration
 from permix.moves.gibbs import Gibbs
-from permix.moves.naming import Moves, describe_move, move_from, optimizers_in
+from permix.moves.hyperparameters import Hyperparameters
+from permix.moves.naming import (
+    Moves,
+    describe_move,
+    move_from,
+    optimizers_in,
+    updates_hyperparameters,
+)
 from permix.moves.projection import Projection
 from permix.moves.split_merge import SplitMerge
 
@@ -19,11 +26,14 @@ from permix.moves.split_merge import SplitMerge
 MAX_CLIMBS = 20
 
 
-def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int) -> tuple[Move, Move]:
+def moves_of(
+    moves: Moves, burn_in_moves: Moves, n_burn_in: int, *, learns: bool = False
+) -> tuple[Move, Move]:
     """Return the moves of burn-in and of what follows.
 
     Burn-in begins by climbing, or with what was asked for, and goes on with what follows, in the version that
-    learns. What was asked for goes on to the end where there is nothing to learn.
+    learns. What was asked for goes on to the end where there is nothing to learn. Where hyper-parameters of
+    the family are learned (``learns``), both end with an update of them.
     """
     if _is_auto(moves):
         # Per second, permutation moves with exact orderings mix more slowly than splits and merges do.
@@ -39,15 +49,21 @@ def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int) -> tuple[Move, 
             Argument("burn_in_moves"),
             ".",
         )
+    following = _with_learning(following, learns)
     learning = following.during_burn_in()
     if _is_auto(burn_in_moves):
         splits = SplitMerge(n_proposals=None).during_burn_in()
-        climb = Cycle([Projection(), Gibbs(), splits, Concentration()])
+        climb = _with_learning(Cycle([Projection(), Gibbs(), splits, Concentration()]), learns)
         return Opening(climb, min(MAX_CLIMBS, n_burn_in // 2), learning), following
-    given = move_from(burn_in_moves, "burn_in_moves")
+    given = _with_learning(move_from(burn_in_moves, "burn_in_moves"), learns)
     if n_burn_in == 0:
         raise DataError(Argument("burn_in_moves"), " are given, but ", Argument("n_burn_in"), " is 0")
     return (given if learning is following else Opening(given, n_burn_in // 2, learning)), following
+
+
+def _with_learning(move: Move, learns: bool) -> Move:
+    """Add the update of hyper-parameters that should be learned, unless it is there."""
+    return Cycle([move, Hyperparameters()]) if learns and not updates_hyperparameters(move) else move
 
 
 def checked_moves(moves: Moves, name: str) -> Moves:

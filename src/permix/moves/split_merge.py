@@ -90,7 +90,9 @@ class SplitMerge(Move):
 
             how = RestrictedGibbs(self.n_scans or USUAL_SCANS)
         prior = state.prior
-        workspace = _WORKSPACES.get(state) or _WORKSPACES.setdefault(state, Workspace(state))
+        workspace = _WORKSPACES.get(state)
+        if workspace is None or workspace.family_version != state.family_version:
+            workspace = _WORKSPACES[state] = Workspace(state)
         fixed = (how, prior.joining, workspace.totals, prior.opening)
         made, accepted, work = 0, 0, 0.0
         while made < n_proposals:
@@ -155,6 +157,7 @@ class Workspace:
     """What proposals on one state need, made once."""
 
     def __init__(self, state: MixtureState) -> None:
+        self.family_version = state.family_version
         self.sides = state.empty_clusters(2)
         self.union = None if state.family.quick_marginal else state.empty_clusters(1)
         # These do not depend on the concentration.

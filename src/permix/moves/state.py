@@ -12,6 +12,7 @@ import numpy as np
 from permix.errors import DataError
 from permix.families import Family
 from permix.families.contract_jit import score_new_data, seat_all, total_log_marginal
+from permix.families.learning import Learning
 from permix.moves.gibbs_jit import gibbs_sweep
 from permix.moves.permutation_jit import adopt_segments
 from permix.partitions.labels import canonical_labels
@@ -91,9 +92,17 @@ class MixtureState(PartitionState):
     """
 
     def __init__(
-        self, family: Family, data: Any, n: int, prior: PartitionPrior, empty_scores: np.ndarray | None = None
+        self,
+        family: Family,
+        data: Any,
+        n: int,
+        prior: PartitionPrior,
+        empty_scores: np.ndarray | None = None,
+        learning: Learning | None = None,
     ) -> None:
         self.family = family
+        self.learning = learning
+        self.family_version = 0  # changes with the family: what moves keep may be of an earlier one
         self.data = data
         self.n = n
         self.prior_spec = prior
@@ -110,6 +119,26 @@ class MixtureState(PartitionState):
         self.stats = self.family.statistics(capacity)
         self.sizes = np.zeros(capacity, dtype=np.int64)
         self.scores = np.zeros(capacity + 1)
+
+    def take_family(self, family: Family) -> None:
+        """Take other hyper-parameters, with no datum seated."""
+        self.family = family
+        self.family_version += 1
+        self._allocate(self.capacity)
+
+    def adopt_family(self, family: Family) -> None:
+        """Take other hyper-parameters, for the same data in the same clusters."""
+        self.take_family(family)
+        self.refresh()
+        self.empty_scores = score_empty(family, self.data, self.n)
+
+    def log_prior(self) -> float:
+        """Log prior of the partition, and of what is learned beside it."""
+        return super().log_prior() + (self.learning.log_prior(self.family) if self.learning else 0.0)
+
+    def record(self) -> dict[str, float | int | np.ndarray]:
+        """One draw."""
+        return {**super().record(), **self._learned()}
 
     def empty_clusters(self, n_clusters: int) -> Any:
         """Return statistics of empty clusters, for moves that try things out."""
@@ -188,7 +217,11 @@ class MixtureState(PartitionState):
             "n_clusters": np.array(self.n_clusters),
             "concentration": np.array(self.concentration),
             "capacity": np.array(self.capacity),
+            **{name: np.array(value) for name, value in self._learned().items()},
         }
+
+    def _learned(self) -> dict[str, Any]:
+        return {} if self.learning is None else self.learning.values(self.family)
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back what ``checkpoint`` gave."""
@@ -207,7 +240,16 @@ class MixtureState(PartitionState):
         self.n_clusters, self.concentration = n_clusters, concentration
         if capacity != self.capacity:
             self._allocate(capacity)
-        self.refresh()
+        learned = {}
+        for name, present in self._learned().items():
+            value = np.asarray(arrays[name], dtype=np.float64)
+            if value.shape != np.shape(present) or not np.all(np.isfinite(value) & (value > 0)):
+                raise DataError(f"the checkpoint's {name} is not what this family has")
+            learned[name] = value if value.ndim else float(value)
+        if learned:
+            self.adopt_family(self.family.with_values(learned))
+        else:
+            self.refresh()
 
 
 def score_empty(family: Family, data: Any, n: int) -> np.ndarray:

@@ -1,0 +1,282 @@
+"""What chains learn about Gaussian groups of unknown mean and variance: κ, ν and the scale of each column.
+
+With ν = ν₀ + e (ν₀ the value it must exceed) and ψ_j = e v_j w_j in a column of variance v_j, κ, e and the
+shares w_j have independent priors: e can change while expected variances stay.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from permix.families.learning import FloatArray, Learning, LogNormal, slice_number, slice_step
+
+# Centers of groups must differ by more than the groups are wide, or nothing tells one group from several.
+STRENGTH = LogNormal(0.01, 0.5, 0.001, 0.05)
+# Groups have between a tenth and all of a column's deviation, more or less.
+SHARE = LogNormal(0.3, 1.0, 0.01, 2.0)
+FREEDOM_DEVIATION, LEAST_FREEDOM, MOST_FREEDOM = 1.5, 1.0, 1e4
+# With full covariances so many columns get a new scale of their own in one step, beside the common change.
+COLUMNS_PER_STEP = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class ScaleLearning(Learning):
+    """What normal-inverse-Wishart and normal-inverse-gamma families have in common.
+
+    ``variances`` are those of the columns, NaN where a column is constant and its scale is not learned;
+    ``least`` is what the degrees of freedom exceed, and ``typical`` by how much.
+    """
+
+    names: tuple[str, ...]
+    variances: FloatArray
+    least: float
+    typical: float
+
+    @property
+    def freedom_prior(self) -> LogNormal:
+        """Prior of the degrees of freedom beyond the least."""
+        return LogNormal(self.typical, FREEDOM_DEVIATION, LEAST_FREEDOM, MOST_FREEDOM)
+
+    @property
+    def varying(self) -> npt.NDArray[np.intp]:
+        """Which columns are not constant."""
+        return np.flatnonzero(~np.isnan(self.variances))
+
+    def log_prior(self, family: Any) -> float:
+        values = family.learnable
+        extra = values["degrees_of_freedom"] - self.least
+        total = 0.0
+        if "prior_strength" in self.names:
+            total += STRENGTH.log_density_of(math.log(values["prior_strength"]))
+        if "degrees_of_freedom" in self.names:
+            total += self.freedom_prior.log_density_of(math.log(extra))
+        if "scale" in self.names:
+            shares = (values["scale"] / self.variances / extra)[self.varying]
+            total += float(SHARE.log_density(np.log(shares)).sum())
+        return total
+
+    def draw(self, rng: np.random.Generator, family: Any, stats: Any, n_clusters: int) -> Any:
+        values = dict(family.learnable)
+        groups = self._groups(family, stats, n_clusters)
+        # One of them, drawn at random: a sweep of a small table costs less than all.
+        chosen = self.names[int(rng.integers(len(self.names)))]
+        if chosen == "prior_strength":
+            strength = self._strength(rng, groups, values)
+            return family.with_values({"prior_strength": strength})
+        if chosen == "degrees_of_freedom":
+            self._freedom(rng, groups, values)
+        else:
+            self._scales(rng, groups, values)
+        return family.with_values({name: values[name] for name in ("degrees_of_freedom", "scale")})
+
+    def _groups(self, family: Any, stats: Any, n_clusters: int) -> Any:
+        raise NotImplementedError
+
+    def _strength(self, rng: np.random.Generator, groups: Any, values: dict[str, Any]) -> float:
+        raise NotImplementedError
+
+    def _freedom(self, rng: np.random.Generator, groups: Any, values: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _scales(self, rng: np.random.Generator, groups: Any, values: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+def one_slice(rng: np.random.Generator, value: float, log_density: Callable[[float], float]) -> float:
+    """Draw one positive number by a slice step on its logarithm."""
+    return math.exp(slice_number(rng, math.log(value), log_density))
+
+
+@dataclasses.dataclass
+class ColumnGroups:
+    """Numbers of members n, and in each column the scatter about the group's own mean and its shift u."""
+
+    n: FloatArray  # (K,)
+    scatter: FloatArray  # (K, d)
+    shift: FloatArray  # (K, d) from the prior mean
+
+    def about_prior(self, strength: float) -> FloatArray:
+        """What the groups add to ψ."""
+        weight = strength * self.n / (strength + self.n)
+        return self.scatter + weight[:, None] * self.shift**2
+
+
+class DiagonalLearning(ScaleLearning):
+    """Independent columns: their scales are drawn at once."""
+
+    def _groups(self, family: Any, stats: Any, n_clusters: int) -> ColumnGroups:
+        n = stats.counts[:n_clusters]
+        strength = stats.prior_strength
+        shift = (stats.means[:n_clusters] - stats.prior_mean) * ((strength + n) / n)[:, None]
+        added = stats.scales[:n_clusters] - stats.prior_scale
+        scatter = added - (strength * n / (strength + n))[:, None] * shift**2
+        return ColumnGroups(n, np.maximum(scatter, 0.0), shift)
+
+    def _strength(self, rng: np.random.Generator, groups: ColumnGroups, values: dict[str, Any]) -> float:
+        n, d = groups.n, groups.scatter.shape[1]
+        power = 0.5 * (values["degrees_of_freedom"] + n)
+        ratio = groups.shift**2 / (groups.scatter + values["scale"])
+
+        def log_density(log_strength: float) -> float:
+            strength = math.exp(log_strength)
+            weight = strength * n / (strength + n)
+            terms = 0.5 * d * np.log(strength / (strength + n))
+            terms -= power * np.log1p(weight[:, None] * ratio).sum(axis=1)
+            return float(terms.sum() + STRENGTH.log_density_of(log_strength))
+
+        return one_slice(rng, values["prior_strength"], log_density)
+
+    def _freedom(self, rng: np.random.Generator, groups: ColumnGroups, values: dict[str, Any]) -> None:
+        n, d = groups.n, groups.scatter.shape[1]
+        added = groups.about_prior(values["prior_strength"])
+        units = values["scale"] / (values["degrees_of_freedom"] - self.least)
+        log_units = float(np.log(units).sum())
+
+        prior = self.freedom_prior
+
+        def log_density(log_extra: float) -> float:
+            extra = math.exp(log_extra)
+            freedom = self.least + extra
+            log_scales = np.log(added + extra * units).sum(axis=1)
+            terms = d * (gammaln(0.5 * (freedom + n)) - gammaln(0.5 * freedom))
+            terms += 0.5 * freedom * (d * log_extra + log_units) - 0.5 * (freedom + n) * log_scales
+            return float(terms.sum() + prior.log_density_of(log_extra))
+
+        extra = one_slice(rng, values["degrees_of_freedom"] - self.least, log_density)
+        values["degrees_of_freedom"], values["scale"] = self.least + extra, extra * units
+
+    def _scales(self, rng: np.random.Generator, groups: ColumnGroups, values: dict[str, Any]) -> None:
+        freedom, columns = values["degrees_of_freedom"], self.varying
+        unit = self.variances[columns] * (freedom - self.least)
+        added = groups.about_prior(values["prior_strength"])[:, columns]
+        power = 0.5 * (freedom + groups.n)[:, None]
+
+        def log_density(log_shares: FloatArray) -> FloatArray:
+            value: FloatArray = 0.5 * freedom * len(groups.n) * log_shares
+            value = value - (power * np.log(added + unit * np.exp(log_shares))).sum(axis=0)
+            return np.asarray(value + SHARE.log_density(log_shares))
+
+        drawn = slice_step(rng, np.log(values["scale"][columns] / unit), log_density)
+        values["scale"] = values["scale"].copy()
+        values["scale"][columns] = np.exp(drawn) * unit
+
+
+@dataclasses.dataclass
+class MatrixGroups:
+    """The same with matrices of scatter."""
+
+    n: FloatArray  # (K,)
+    scatter: FloatArray  # (K, d, d)
+    shift: FloatArray  # (K, d)
+    prior: FloatArray  # (d, d) Ψ as it was
+
+    def about_prior(self, strength: float) -> FloatArray:
+        """What the groups add to Ψ."""
+        weight = strength * self.n / (strength + self.n)
+        outer = self.shift[:, :, None] * self.shift[:, None, :]
+        return self.scatter + weight[:, None, None] * outer
+
+
+class MatrixLearning(ScaleLearning):
+    """Full covariances under a diagonal Ψ, O(K d³) a step.
+
+    |Ψ_n| is known for all multiples of Ψ from eigenvalues, for all κ from one quadratic form, and for all
+    values of one scale from a diagonal entry of its inverse.
+    """
+
+    def _groups(self, family: Any, stats: Any, n_clusters: int) -> MatrixGroups:
+        d = stats.prior_mean.shape[0]
+        n, factors = stats.counts[:n_clusters], stats.factors[:n_clusters]
+        upper = np.triu(factors, 1) + np.eye(d)
+        scales = np.swapaxes(upper, 1, 2) @ (np.diagonal(factors, axis1=1, axis2=2)[:, :, None] * upper)
+        shift = stats.sums[:n_clusters] / n[:, None] - stats.prior_mean
+        prior = np.asarray(family.scale, dtype=np.float64)
+        weight = stats.prior_strength * n / (stats.prior_strength + n)
+        scatter = scales - prior - weight[:, None, None] * shift[:, :, None] * shift[:, None, :]
+        return MatrixGroups(n, scatter, shift, prior)
+
+    def _strength(self, rng: np.random.Generator, groups: MatrixGroups, values: dict[str, Any]) -> float:
+        n, d = groups.n, groups.shift.shape[1]
+        power = 0.5 * (values["degrees_of_freedom"] + n)
+        solved = np.linalg.solve(groups.scatter + groups.prior, groups.shift[:, :, None])[:, :, 0]
+        ratio = np.maximum((groups.shift * solved).sum(axis=1), 0.0)
+
+        def log_density(log_strength: float) -> float:
+            strength = math.exp(log_strength)
+            terms = 0.5 * d * np.log(strength / (strength + n))
+            terms -= power * np.log1p(strength * n / (strength + n) * ratio)
+            return float(terms.sum() + STRENGTH.log_density_of(log_strength))
+
+        return one_slice(rng, values["prior_strength"], log_density)
+
+    def _freedom(self, rng: np.random.Generator, groups: MatrixGroups, values: dict[str, Any]) -> None:
+        n, d = groups.n, groups.shift.shape[1]
+        units = values["scale"] / (values["degrees_of_freedom"] - self.least)
+        roots = _eigenvalues(groups.about_prior(values["prior_strength"]), units)
+        log_units = float(np.log(units).sum())
+        places = np.arange(d)
+
+        prior = self.freedom_prior
+
+        def log_density(log_extra: float) -> float:
+            extra = math.exp(log_extra)
+            freedom = self.least + extra
+            log_det = log_units + np.log(roots + extra).sum(axis=1)
+            terms = gammaln(0.5 * (freedom + n[:, None] - places)).sum(axis=1)
+            terms -= gammaln(0.5 * (freedom - places)).sum()
+            terms += 0.5 * freedom * (d * log_extra + log_units) - 0.5 * (freedom + n) * log_det
+            return float(terms.sum() + prior.log_density_of(log_extra))
+
+        extra = one_slice(rng, values["degrees_of_freedom"] - self.least, log_density)
+        values["degrees_of_freedom"], values["scale"] = self.least + extra, extra * units
+
+    def _scales(self, rng: np.random.Generator, groups: MatrixGroups, values: dict[str, Any]) -> None:
+        freedom, columns = values["degrees_of_freedom"], self.varying
+        extra = freedom - self.least
+        added = groups.about_prior(values["prior_strength"])
+        power = 0.5 * (freedom + groups.n)
+        scale = values["scale"] = values["scale"].copy()
+        if not len(columns):
+            return
+        log_shares = np.log(scale[columns] / self.variances[columns] / extra)
+        # All shares by one factor; constant columns have no scatter, and keep their scales.
+        roots = _eigenvalues(added[:, columns][:, :, columns], scale[columns])
+        n_free = 0.5 * freedom * len(groups.n)
+
+        def of_factor(log_factor: float) -> float:
+            terms = power * np.log(roots + math.exp(log_factor)).sum(axis=1)
+            prior = float(SHARE.log_density(log_shares + log_factor).sum())
+            return n_free * len(columns) * log_factor - float(terms.sum()) + prior
+
+        scale[columns] *= one_slice(rng, 1.0, of_factor)
+        chosen = rng.permutation(columns)[:COLUMNS_PER_STEP]
+        inverse = np.linalg.inv(added + np.diag(scale))
+        for j in chosen.tolist():
+            diagonal: FloatArray = inverse[:, j, j].astype(np.float64)
+            unit, before = float(self.variances[j]) * extra, float(scale[j])
+
+            def of_column(
+                log_scale: float, diagonal: FloatArray = diagonal, unit: float = unit, before: float = before
+            ) -> float:
+                # |Ψ_n + δ e_j e_jᵀ| = |Ψ_n| (1 + δ (Ψ_n⁻¹)_jj).
+                change = np.maximum((math.exp(log_scale) - before) * diagonal, -1.0 + 1e-15)
+                prior = SHARE.log_density_of(log_scale - math.log(unit))
+                return n_free * log_scale - float((power * np.log1p(change)).sum()) + prior
+
+            scale[j] = one_slice(rng, before, of_column)
+            difference = scale[j] - before
+            weight = difference / (1.0 + difference * diagonal)
+            inverse -= weight[:, None, None] * inverse[:, :, [j]] * inverse[:, [j], :]
+
+
+def _eigenvalues(matrices: FloatArray, units: FloatArray) -> FloatArray:
+    """Eigenvalues of D^(-1/2) A D^(-1/2) for a diagonal D: |A + cD| = |D| Π(λ + c)."""
+    root = 1.0 / np.sqrt(units)
+    return np.maximum(np.linalg.eigvalsh(matrices * root[:, None] * root), 0.0)
