@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 import permix
+from permix.dp_mixture.profile import in_words
+from permix.dp_mixture.tables import report
 from permix.errors import DataError
 from permix.families.table_columns import columns_of, kind_of
 
@@ -122,6 +124,11 @@ def test_top_words_of_groups_of_documents():
     assert model.n_clusters_ == 2
     assert model.top_words(1)[1].tolist() == ["a", "b"]
     assert model.top_words().shape == (2, 4)
+    groups = report(model._fit)["groups"]
+    assert [group["top_words"][0] for group in groups] == ["a", "b"]
+    assert in_words(groups[0]).startswith("a, ")
+    with pytest.raises(DataError, match="n must be at least 1"):
+        model.top_words(0)
     shares = X[model.labels_ == 0].sum() / X[model.labels_ == 0].sum().sum()
     np.testing.assert_allclose(model.profile().loc[0]["typical"][X.columns], shares)
 

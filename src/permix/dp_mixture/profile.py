@@ -44,10 +44,12 @@ def profile_frame(fit: MixtureFit) -> pd.DataFrame:
     return pd.DataFrame(rows).drop(columns="is_share").set_index(["group", "feature"])
 
 
-def in_words(profile: list[dict[str, Any]]) -> str:
+def in_words(group: dict[str, Any]) -> str:
     """Name what is most telling about a group; of categories the frequent ones, not the rare."""
+    if "top_words" in group:
+        return ", ".join(group["top_words"])
     said = []
-    for row in profile:
+    for row in group["profile"]:
         difference = row["difference"]
         telling = difference is not None and abs(difference) >= LEAST_DIFFERENCE
         if not telling or (row["is_share"] and difference < 0):

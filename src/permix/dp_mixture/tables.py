@@ -9,18 +9,22 @@ import numpy as np
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table
 from permix.dp_mixture.fit import MixtureFit
-from permix.dp_mixture.profile import group_profile, in_words
+from permix.dp_mixture.profile import group_profile, in_words, top_words
+from permix.families import Multinomial
 
 # A table of groups in the terminal shows at most this many columns of parameters and this many rows.
 MAX_COLUMNS = 5
 MAX_GROUPS = 30
 # The profile of a group in a report has at most this many features.
 MAX_FEATURES = 50
+# So many columns of counts tell what a group of documents is about.
+TOP_WORDS = 10
 
 
 def report(fit: MixtureFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
     parameters = fit.cluster_parameters
+    words = top_words(fit, TOP_WORDS).to_numpy().tolist() if isinstance(fit.family, Multinomial) else None
     return {
         "model": fit.model,
         "family": fit.family.name,
@@ -39,6 +43,7 @@ def report(fit: MixtureFit) -> dict[str, Any]:
                 **fit_tables.recurrence_report(fit.recurrence, k),
                 "parameters": {name: values[k].tolist() for name, values in parameters.items()},
                 "profile": group_profile(fit, k)[:MAX_FEATURES],
+                **({"top_words": words[k]} if words else {}),
             }
             for k in range(fit.n_clusters)
         ],
@@ -97,6 +102,6 @@ def show(report: dict[str, Any], title: str) -> None:
         print_table(
             "What is typical of each group (difference from all rows in standard deviations)",
             ["group", "typical"],
-            [[k + 1, in_words(group["profile"])] for k, group in enumerate(found[:MAX_GROUPS])],
+            [[k + 1, in_words(group)] for k, group in enumerate(found[:MAX_GROUPS])],
         )
     fit_tables.print_chains(report)

@@ -181,7 +181,7 @@ def codes_of(place: int, column: Column, levels: Sequence[Any]) -> np.ndarray:
         value = value if value in code_of else str(value)
         if value not in code_of:
             known = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
-            said = f"{value!r} is not one of the known categories ({known})"
+            said = f"{value!r} is not one of the known categories ({known}); leave the cell empty if unknown"
             raise CellError(int(row), place, "{place}: " + said.replace("{", "{{").replace("}", "}}"))
         codes[row] = code_of[value]
     return codes
