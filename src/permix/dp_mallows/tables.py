@@ -14,6 +14,8 @@ MAX_GROUPS = 30
 MAX_ITEMS = 10
 # A posterior of the number of groups is shown as a table up to so many lines.
 MAX_NUMBERS = 12
+# What mixtures are called by their priors.
+MIXTURES = {"DirichletProcess": "Dirichlet-process mixture", "PitmanYor": "Pitman–Yor mixture"}
 # Width of a decay with its interval in a table.
 DECAY_WIDTH = len("1.05 (0.91–1.20)  ")
 
@@ -25,6 +27,7 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
         "model": fit.model,
         "sampler": settings.sampler,
         "assignments": chosen_assignments(settings, int(fit.rankings.n_agents)),
+        "prior": fit.clusters.prior.describe(),
         "loss": fit.estimate.loss,
         **fit_tables.items_report(fit.items, fit.rankings.counts),
         "longest_list": int(fit.rankings.lengths.max()),
@@ -106,7 +109,8 @@ def show(report: dict[str, Any], title: str) -> None:
 
 def _print_numbers(report: dict[str, Any], title: str) -> None:
     """Write the posterior of the number of groups: a table, or what it comes to."""
-    title = f"{title}, Dirichlet-process mixture of generalized Mallows models"
+    mixture = MIXTURES.get(report["prior"]["prior"], "mixture")
+    title = f"{title}, {mixture} of generalized Mallows models"
     shown = {int(n): share for n, share in report["posterior_number_of_groups"].items() if share >= 0.005}
     if len(shown) <= MAX_NUMBERS and sum(shown.values()) > 0.9:
         rows = [[number, f"{share:.3f}"] for number, share in shown.items()]
