@@ -26,6 +26,14 @@ MATRIX_OPTIONS: Mapping[str, Option] = {
     "row_column": Option(
         str, 'Wide CSV file: column that names the rows and is no cell; "": none does.', ("--id",)
     ),
+    "row": Option(str, "Long CSV file: column that names the row of a cell; with --column and --value."),
+    "column_of_cell": Option(str, "Long CSV file: column that names the column of a cell.", ("--column",)),
+    "value": Option(str, "Long CSV file: column that holds the value of a cell."),
+    "repeated": Option(
+        str,
+        "Long CSV file: a cell that is given twice is an error, or the last one counts [default: error].",
+        choices=("error", "last"),
+    ),
     "ignore": IGNORE,
     "missing": Option(
         list[str],
@@ -55,13 +63,17 @@ def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> C
         row_column=False if row_column == "" else row_column,
         missing=values.get("missing") or [],
         ignore=values.get("ignore") or [],
+        row=values.get("row"),
+        column=values.get("column_of_cell"),
+        value=values.get("value"),
+        repeated=values.get("repeated") or "error",
         new_rows=new_rows,
     )
 
 
 MATRIX = Source(
-    "CSV or TSV (plain or .gz), wide or with lines row,column,value; or scipy sparse .npz. Blank cells, and "
-    "those a sparse matrix does not store, are missing.",
+    "CSV or TSV (plain or .gz), wide or with lines row,column,value; votes of a Polis conversation; PrefLib "
+    ".cat; or scipy sparse .npz. Blank cells, and those a sparse matrix does not store, are missing.",
     MATRIX_OPTIONS,
     "permix.cocluster.matrix_source:read_matrix",
 )

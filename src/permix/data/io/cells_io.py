@@ -30,8 +30,10 @@ from permix.data.cells_checks import MOST_EXACT, TOO_LONG, as_floats, clean_valu
 from permix.data.cells_codes import Missing, MissingCodes, stands_for_nothing
 from permix.data.csr import equal_pair
 from permix.data.io import cells_layout as layout_of
+from permix.data.io.category_cells import read_categories
 from permix.data.io.headers import DECIMAL_COMMA, NOTHING, has_header, is_number, split_header
 from permix.data.io.numpy_files import read_sparse
+from permix.data.io.polis import is_polis, read_polis
 from permix.data.io.table_columns import Table, guess_delimiter, missing_mask, naturals
 from permix.data.io.text_files import PathLike, check_file, plain_suffix, read_text
 from permix.data.labels import Array, Label, as_column, as_objects, factorize, repeats
@@ -53,6 +55,10 @@ def read_cells(
     row_column: RowColumn = None,
     delimiter: str | None = None,
     ignore: Label | Iterable[Label] = (),
+    row: Label | None = None,
+    column: Label | None = None,
+    value: Label | None = None,
+    repeated: Literal["error", "last"] = "error",
 ) -> Cells:
     """Read a matrix with missing cells from a file.
 
@@ -61,7 +67,8 @@ def read_cells(
     path : path
         A CSV or TSV file, plain or gzipped, wide (a line for every row of the matrix) or long (a line for
         every filled cell: row, column, value); or a sparse matrix that ``scipy.sparse.save_npz`` wrote.
-        Blank cells (and NA, N/A, NaN, NULL) are missing; in a sparse matrix, what is not stored.
+        Blank cells (and NA, N/A, NaN, NULL) are missing; in a sparse matrix, what is not stored. The votes
+        of a Polis conversation are recognized by their columns (:mod:`permix.data.io.polis`).
     layout : {"auto", "wide", "long"}
         Text files only. Left out, long where the header says so and wide where it cannot be long; an error
         asks where it could be both. ``repr`` of the result says which it was.
@@ -74,6 +81,10 @@ def read_cells(
         the first line.
     ignore : str or list of str, optional
         Columns of a text file to leave out.
+    row, column, value : str, optional
+        Long tables: the columns that hold them, all three; other columns are not used.
+    repeated : {"error", "last"}
+        Long tables: whether a cell that is given twice is an error, or the last value counts.
     missing : number, str, or a list of these, optional
         Values that stand for missing cells, such as -1 or "refused", besides blank ones.
     new_rows : bool
@@ -109,7 +120,32 @@ def read_cells(
                 raise DataError(said, *idle, *more)
         entries, origin = sparse_entries(read_sparse(path), codes), f"from {path}, a sparse matrix"
         return looked_over(Cells(*entries, origin=origin, new_rows=new_rows), codes, new_rows)
+    named = (row, column, value)
+    if any(name is not None for name in named) and None in named:
+        raise DataError(
+            "a long table needs all three: ",
+            Argument("row"),
+            ", ",
+            Argument("column"),
+            " and ",
+            Argument("value"),
+        )
+    plain_call = layout == "auto" and header is None and not ignore and row is None
+    if plain_suffix(path) == "cat":
+        return read_categories(path, new_rows)
+    kind = is_polis(path) if plain_call else None
+    if kind is not None:
+        return read_polis(path, kind, codes, new_rows)
+    if row is not None:
+        layout, header = "long", True
     table = _table_of_file(path, delimiter, header, layout, codes).without(ignore)
+    if row is not None:
+        places = [table.named(name, " for the cells") for name in named]
+        table = table._replace(names=["row", "column", "value"], columns=[table.columns[at] for at in places])
+    if repeated == "last":
+        table = layout_of.latest(table, layout)
+    elif repeated != "error":
+        raise ParameterError("repeated", repeated, "'error' or 'last'")
     origin = f"from {path}, without a header" if layout_of.has_no_names(table) else f"from {path}"
     cells = _cells_of_table(table, layout, row_column, origin, codes, new_rows, from_text=True)
     return looked_over(cells, codes, new_rows)

@@ -46,6 +46,20 @@ def long_places(names: list[Any]) -> LongPlaces | None:
     return LongPlaces(*(places[0] for places in found)) if all(len(p) == 1 for p in found) else None
 
 
+def latest(table: Table, layout: str) -> Table:
+    """Keep the last line of each cell of a long table."""
+    places = long_places(table.names)
+    if places is None and layout == "long" and len(table.names) == 3:
+        places = LongPlaces(0, 1, 2)
+    if places is None:
+        raise DataError(f"{table.source}: ", Argument("repeated", "last"), " is for long tables")
+    last = {
+        key: line
+        for line, key in enumerate(zip(table.columns[places.row], table.columns[places.column], strict=True))
+    }
+    return table.take(np.array(sorted(last.values()), dtype=np.int64))
+
+
 def is_usual_cell_name(name: str) -> bool:
     """Whether the columns of a matrix or of a long table are usually called so."""
     return plain(name) in ROW_NAMES | COLUMN_NAMES | VALUE_NAMES | {"index"}

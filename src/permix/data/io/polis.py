@@ -1,0 +1,146 @@
+"""Exports of Polis conversations: who agreed (1), disagreed (-1) or passed (0) on which statement.
+
+``votes.csv`` has a line for each vote; somebody may vote again on a statement, and the latest vote counts.
+``participants-votes.csv`` is wide and has columns that are no statements, such as Polis's own groups. Where
+``comments.csv`` lies beside them, statements are called by their number and text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from permix.data.cells import Cells
+from permix.data.cells_codes import MissingCodes
+from permix.data.io.text_files import PathLike, first_line, read_text
+from permix.errors import DataError, FileFormatError
+
+VOTES = ("timestamp", "comment-id", "voter-id", "vote")
+WIDE = ("participant", "group-id", "n-comments", "n-votes", "n-agree", "n-disagree")
+# Characters of a statement that its name has.
+SHOWN = 60
+PASSED, AGREED, DISAGREED = "0", "1", "-1"
+
+
+def is_polis(path: PathLike) -> str | None:
+    """Say which file of a Polis export this is, ``votes`` or ``participants``; None where it is another."""
+    if not str(path).lower().removesuffix(".gz").endswith(".csv"):
+        return None
+    names = _names(first_line(path))
+    if set(VOTES) <= set(names):
+        return "votes"
+    return "participants" if tuple(names[: len(WIDE)]) == WIDE else None
+
+
+def read_polis(path: PathLike, kind: str, codes: MissingCodes, new_rows: bool = False) -> Cells:
+    """Read the votes of a Polis conversation as a matrix of participants and statements.
+
+    ``codes`` are votes that count as missing, such as 0, which is to pass.
+    """
+    text = read_text(path)
+    lines = csv.reader(io.StringIO(text, newline=""))
+    names = [name.strip() for name in next(lines)]
+    found = _latest(path, names, lines) if kind == "votes" else _wide(path, names, lines)
+    cells, note = found
+    if not cells:
+        raise DataError(f"{path}: nobody voted")
+    people = sorted({who for who, _ in cells}, key=_number)
+    statements = sorted({what for _, what in cells}, key=_number)
+    row_of, column_of = ({name: place for place, name in enumerate(each)} for each in (people, statements))
+    rows = np.array([row_of[who] for who, _ in cells])
+    columns = np.array([column_of[what] for _, what in cells])
+    values = codes.blanked(np.array([float(vote) for vote in cells.values()]))
+    codes.warn_of_unseen()
+    texts = _texts(path)
+    called = [f"{number}: {texts[number]}" if number in texts else number for number in statements]
+    order = np.lexsort((columns, rows))
+    return Cells(
+        rows[order],
+        columns[order],
+        values[order],
+        (len(people), len(statements)),
+        people,
+        called,
+        f"from {path}, a Polis conversation{note}",
+        new_rows=new_rows,
+    )
+
+
+def _names(line: str) -> list[str]:
+    return [name.strip() for name in next(csv.reader([line]), [])]
+
+
+def _number(text: str) -> tuple[int, str]:
+    return (int(text), "") if text.isdecimal() else (2**62, text)
+
+
+def _latest(
+    path: PathLike, names: list[str], lines: Iterator[list[str]]
+) -> tuple[dict[tuple[str, str], str], str]:
+    """Return the latest vote of everybody on each statement, and how many were replaced."""
+    time, what, who, vote = (names.index(name) for name in VOTES)
+    latest: dict[tuple[str, str], tuple[float, str]] = {}
+    n_again = 0
+    for line in lines:
+        if not line:
+            continue
+        if len(line) != len(names):
+            raise _wrong(path, lines, f"{len(line)} entries under {len(names)} names")
+        try:
+            at = float(line[time])
+        except ValueError:
+            raise _wrong(path, lines, f"{line[time]!r} is no time") from None
+        key, said = (line[who], line[what]), _vote(path, lines, line[vote])
+        n_again += key in latest
+        if key not in latest or at >= latest[key][0]:
+            latest[key] = (at, said)
+    note = f"; {n_again:,} votes were replaced by later ones" if n_again else ""
+    return {key: said for key, (_, said) in latest.items()}, note
+
+
+def _wide(
+    path: PathLike, names: list[str], lines: Iterator[list[str]]
+) -> tuple[dict[tuple[str, str], str], str]:
+    """Return the votes of a wide file; the columns that count votes are left out."""
+    cells: dict[tuple[str, str], str] = {}
+    for line in lines:
+        if not line:
+            continue
+        if len(line) != len(names):
+            raise _wrong(path, lines, f"{len(line)} entries under {len(names)} names")
+        for place in range(len(WIDE), len(names)):
+            if line[place].strip():
+                cells[line[0], names[place]] = _vote(path, lines, line[place])
+    return cells, f" without {', '.join(WIDE[1:])}"
+
+
+def _vote(path: PathLike, lines: Iterator[list[str]], text: str) -> str:
+    vote = text.strip().removesuffix(".0")
+    if vote not in (AGREED, DISAGREED, PASSED):
+        raise _wrong(path, lines, f"{text!r} is no vote: these are 1, -1 and 0")
+    return vote
+
+
+def _wrong(path: PathLike, lines: Iterator[list[str]], why: str) -> FileFormatError:
+    number = getattr(lines, "line_num", 0)
+    return FileFormatError(f"{path}, line {number}: {why}", path, number)
+
+
+def _texts(path: PathLike) -> dict[str, str]:
+    """Texts of the statements, from ``comments.csv`` in the same folder."""
+    for name in ("comments.csv", "comments.csv.gz"):
+        beside = Path(path).with_name(name)
+        if beside.is_file():
+            lines = csv.DictReader(io.StringIO(read_text(beside), newline=""))
+            if {"comment-id", "comment-body"} <= set(lines.fieldnames or ()):
+                return {line["comment-id"]: _short(line["comment-body"]) for line in lines}
+    return {}
+
+
+def _short(text: str | None) -> str:
+    words = " ".join((text or "").split())
+    return words if len(words) <= SHOWN else words[: SHOWN - 1].rstrip() + "…"
