@@ -16,13 +16,15 @@ import numpy as np
 
 from permix.data.cells import Cells
 from permix.data.cells_codes import MissingCodes
-from permix.data.io.text_files import PathLike, first_line, read_text
+from permix.data.io.text_files import PathLike, read_text
 from permix.errors import DataError, FileFormatError
 
 VOTES = ("timestamp", "comment-id", "voter-id", "vote")
 WIDE = ("participant", "group-id", "n-comments", "n-votes", "n-agree", "n-disagree")
 # Characters of a statement that its name has.
 SHOWN = 60
+# Characters in which names of columns are looked for.
+MOST_NAMES = 10_000
 PASSED, AGREED, DISAGREED = "0", "1", "-1"
 
 
@@ -30,7 +32,7 @@ def is_polis(path: PathLike) -> str | None:
     """Say which file of a Polis export this is, ``votes`` or ``participants``; None where it is another."""
     if not str(path).lower().removesuffix(".gz").endswith(".csv"):
         return None
-    names = _names(first_line(path))
+    names = _names(read_text(path)[:MOST_NAMES].partition("\n")[0])
     if set(VOTES) <= set(names):
         return "votes"
     return "participants" if tuple(names[: len(WIDE)]) == WIDE else None
