@@ -281,3 +281,9 @@ def test_the_command_says_what_columns_are_read_as(run, people, tmp_path):
     code, out, err = run("predict", tmp_path / "p.permix", tmp_path / "people.csv", "--id", "who")
     assert code == 0, err
     assert run("sample", tmp_path / "p.permix", "--size", 3)[1].startswith("height,visits,town,smokes\n")
+
+
+@pytest.mark.parametrize("X", [[1.0, 2.0], [[1.0], [1.0, 2.0]], np.zeros((2, 2, 2)), 3.0, None])
+def test_what_is_no_table_is_refused_as_by_scikit_learn(X):
+    with pytest.raises(ValueError, match=r"Expected 2D|inhomogeneous|dim 3"):
+        quick().fit(X)

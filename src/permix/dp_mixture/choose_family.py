@@ -22,8 +22,19 @@ def chosen_family(asked: Any, table: Any) -> Family:
         return family
     if not is_complete_numbers(table):
         return Mixed()
-    n, d = getattr(table, "shape", None) or np.shape(table)
+    shape = _shape_of(table)
+    if len(shape) != 2:  # no table: refused elsewhere, by messages that say so
+        return family
+    n, d = shape
     return family if n >= d * (d + 1) // 2 else GaussianDiagonal()
+
+
+def _shape_of(table: Any) -> tuple[int, ...]:
+    """Return the shape of an array, frame, sparse matrix or list of rows; () of rows of different lengths."""
+    try:
+        return tuple(getattr(table, "shape", None) or np.shape(table))
+    except ValueError:
+        return ()
 
 
 def default_like(family: Family) -> Family:
