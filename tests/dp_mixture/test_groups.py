@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import datasets
 
@@ -13,6 +14,7 @@ from permix.dp_mixture.fit import _first_states
 from permix.errors import ConvergenceWarning
 from permix.moves.start import start_of_chain
 from tests.every_run import first_in_every_run
+from tests.oracles.mixtures import naive_predictive
 
 
 @pytest.fixture(autouse=True)
@@ -112,6 +114,63 @@ def test_units_do_not_matter():
     np.testing.assert_array_equal(first["labels"], second["labels"])
     np.testing.assert_allclose(first["prior_strength"], second["prior_strength"], rtol=1e-6)
     np.testing.assert_allclose(first["scale"] * units**2, second["scale"], rtol=1e-5)
+
+
+def test_draws_of_what_is_learned_are_used_and_kept(tmp_path):
+    X = np.concatenate([blob(30, 2, 0), blob(20, 2, 1) + 5.0])
+    model = permix.DPMixture(n_draws=20, n_burn_in=20, random_state=0, progress=False).fit(X)
+    new = X[:3] + 0.1
+    # The predictive density of every draw under the hyper-parameters of that draw.
+    draws = model.posterior_["posterior"].to_dataset().stack(all=("chain", "draw"))
+    densities = []
+    for i in range(draws.sizes["all"]):
+        family = permix.GaussianNIW(
+            model.family_.prior_mean,
+            float(draws["prior_strength"].values[i]),
+            float(draws["degrees_of_freedom"].values[i]),
+            draws["scale"].values[:, i],
+        )
+        labels = draws["labels"].values[:, i]
+        weights = np.exp(model.prior_.sequential_log_weights(np.bincount(labels)))
+        groups = [X[labels == k] for k in range(labels.max() + 1)] + [X[:0]]
+        predictive = naive_predictive(family.resolve(X))
+        densities.append([np.dot(weights, [np.exp(predictive(x, g)) for g in groups]) for x in new])
+    np.testing.assert_allclose(model.score_samples(new), np.log(np.mean(densities, axis=0)), rtol=1e-8)
+    for name in ("degrees_of_freedom", "prior_strength"):
+        assert getattr(model.family_, name) == pytest.approx(float(draws[name].mean()))
+    model.save(tmp_path / "learned.permix")
+    again = permix.load(tmp_path / "learned.permix")
+    np.testing.assert_array_equal(again.score_samples(new), model.score_samples(new))
+
+
+def test_a_store_with_learned_values_goes_on(tmp_path):
+    X = np.concatenate([blob(20, 2, 0), blob(20, 2, 1) + 5.0])
+    settings = {"n_burn_in": 40, "random_state": 0, "progress": False}
+    permix.DPMixture(n_draws=40, store=tmp_path / "chains", **settings).fit(X)
+    longer = permix.DPMixture(n_draws=90, store=tmp_path / "chains", **settings).fit(X)
+    whole = permix.DPMixture(n_draws=90, **settings).fit(X)
+    for name in ("labels", "scale", "degrees_of_freedom", "prior_strength"):
+        one, other = (model.posterior_["posterior"][name].values for model in (longer, whole))
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_default_family_follows_rows_and_columns():
+    assert isinstance(chosen(blob(15, 5, 0)), permix.GaussianNIW)
+    assert isinstance(chosen(blob(14, 5, 0)), permix.GaussianDiagonal)
+
+
+def test_odd_columns_are_named():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 4)), columns=["plain", "flat", "steps", "far"])
+    frame["flat"], frame["steps"] = 3.0, rng.integers(0, 4, 400).astype(float)
+    frame["far"] = rng.standard_t(2, 400)
+    with pytest.warns(permix.errors.PermixWarning, match="do not suit Gaussian groups") as caught:
+        chosen(frame)
+    (said,) = [str(w.message) for w in caught if "suit" in str(w.message)]
+    assert "column 'flat': constant" in said
+    assert "column 'steps': of few" in said
+    assert "column 'far': of heavy tails" in said
+    assert "plain" not in said
 
 
 def test_what_the_user_gives_is_not_changed():

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.dp_mixture.choose_family import chosen_family
+from permix.dp_mixture.odd_columns import warn_of_odd_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_prior
 from permix.errors import Argument, CellError, DataError, PermixWarning
-from permix.families import Family
+from permix.families import Family, GaussianDiagonal, GaussianNIW
 from permix.families.contract_jit import seat_all
 from permix.families.learning import Learning, with_means
 from permix.families.profiles import Profile
@@ -121,6 +122,8 @@ def fit_mixture(
         scales = (Argument("prior_mean"), ", ", Argument("prior_scale"), " and ", Argument("noise_scale"))
         niw = " in the units of the data, or use the family gaussian-niw, which takes them from the data."
         warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=3)
+    if isinstance(family, GaussianNIW | GaussianDiagonal):
+        warn_of_odd_columns(data, feature_names, stacklevel=4)
     learns = learning is not None
     burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, learns=learns)
     draws = run_chains(

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 # Names of the axes that follow chain and draw, where the caller does not say otherwise.
-DIMS = {"labels": ["observation"], "row_labels": ["row"], "column_labels": ["column"]}
+DIMS = {
+    "labels": ["observation"],
+    "row_labels": ["row"],
+    "column_labels": ["column"],
+    "scale": ["column"],
+}
 
 
 def to_datatree(

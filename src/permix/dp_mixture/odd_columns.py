@@ -1,0 +1,57 @@
+"""Columns of numbers that Gaussian groups do not suit: constant ones, few values, heavy tails."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from permix.errors import PermixWarning
+from permix.families.table_columns import ENTRIES_PER_VALUE, FEW_VALUES
+
+# Rows further from the median than so many ranges between quartiles are far out; of normal data one in 1e11.
+FAR = 5.0
+# Tails are heavy where more than this share of rows is far out.
+FAR_SHARE = 0.002
+# So many columns are named.
+SHOWN = 6
+
+
+def odd_columns(table: np.ndarray) -> dict[str, list[int]]:
+    """Places of the columns that are constant, take few values or have heavy tails."""
+    found: dict[str, list[int]] = {"constant": [], "discrete": [], "heavy": []}
+    for j, column in enumerate(table.T):
+        values, counts = np.unique(column, return_counts=True)
+        few = len(values) <= FEW_VALUES and len(column) >= ENTRIES_PER_VALUE * len(values)
+        if len(values) == 1:
+            found["constant"].append(j)
+        elif few or 2 * counts.max() > len(column) >= ENTRIES_PER_VALUE:
+            found["discrete"].append(j)
+        else:
+            low, middle, high = np.quantile(column, [0.25, 0.5, 0.75])
+            if np.mean(np.abs(column - middle) > FAR * (high - low)) > FAR_SHARE:
+                found["heavy"].append(j)
+    return found
+
+
+def warn_of_odd_columns(table: np.ndarray, names: Sequence[str] | None, stacklevel: int) -> None:
+    """Warn once, by name, with what to do about each kind."""
+    found = odd_columns(table)
+    advice = {
+        "constant": "constant, and says nothing about groups",
+        "discrete": "of few different values, or one value in most rows: groups may form around single "
+        "values (the family mixed takes such columns as categories or counts)",
+        "heavy": "of heavy tails: far values make groups of their own (logarithms often help)",
+    }
+    said = [f"{_listed(places, names)}: {advice[kind]}" for kind, places in found.items() if places]
+    if said:
+        warnings.warn(
+            f"some columns do not suit Gaussian groups. {'. '.join(said)}.", PermixWarning, stacklevel
+        )
+
+
+def _listed(places: Sequence[int], names: Sequence[str] | None) -> str:
+    listed = [repr(names[j]) if names else str(j + 1) for j in places[:SHOWN]]
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    return f"column{'s' if len(places) > 1 else ''} {', '.join(listed)}{more}"
