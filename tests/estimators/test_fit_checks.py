@@ -227,6 +227,28 @@ def test_margins_are_not_reproduced_by_one_block():
         assert judged["levels"]
 
 
+def test_the_picture_has_every_number_and_marks_those_outside():
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    votes = two_camps()
+    found = (
+        permix.MallowsMixture(1, random_state=0, progress=False)
+        .fit(votes)
+        .fit_checks(votes, n_replicates=100)
+    )
+    axes = permix.plots.checks(found)
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(labels) == len(found.table)
+    places = axes.collections[-1].get_offsets()
+    outside = (
+        (found.table["observed"] < found.table["low"]) | (found.table["observed"] > found.table["high"])
+    ).sum()
+    assert (np.abs(places[:, 0]) > 1).sum() == outside > 0
+    with pytest.raises(DataError, match="fit_checks"):
+        permix.plots.checks(fitted("DPMixture"))
+
+
 # -- the command line ----------------------------------------------------------------------------------
 
 

@@ -215,8 +215,11 @@ MIXED = np.column_stack([ANSWERS[:, 0] + 1, COUNTS[:, 0], NUMBERS[5:19, 0]])
 MIXED_LINE = whole_line(float(MIXED[:, 2].mean()), float(MIXED[:, 2].std()))
 # Data of each family, and all rows that there are, by form, each with its weight in the sum.
 TABLES = {
-    "gaussian": (NUMBERS, {"numbers": line_of_numbers(NUMBERS)}),
-    "gaussian-niw": (NUMBERS, {"numbers": line_of_numbers(NUMBERS)}),
+    **{
+        name: (NUMBERS, {"numbers": line_of_numbers(NUMBERS)})
+        for name in FAMILIES
+        if name.startswith("gaussian")
+    },
     "categorical": (
         ANSWERS,
         {"answers": ones(grid(*[range(3)] * 3)), "one answer": ones(grid([np.nan], range(3), [np.nan]))},

@@ -215,6 +215,11 @@ def _finish(
             mark.note(file, whole=not interrupted)
 
     note(targets.output)
+    if command.baselines and fit.baselines is None and not (partial or interrupted):
+        # The model is safe on disk: whoever stops this loses the comparison alone.
+        fit = command.function("with_baselines")(fit, data)
+        write_model(fit, targets.output)
+        note(targets.output)
     if targets.labels is not None and not partial:
         write_csv(command.function("labels")(fit, data), targets.labels)
         note(targets.labels)
@@ -224,11 +229,6 @@ def _finish(
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
         note(targets.picture)
-    if command.baselines and not (partial or interrupted):
-        # The model is safe on disk: whoever stops this loses the comparison alone.
-        fit = command.function("with_baselines")(fit, data)
-        write_model(fit, targets.output)
-        note(targets.output)
     report = command.function("report")(fit)
     if command.measures and not (partial or interrupted):
         report |= command.function("measures")(fit, data, values)

@@ -32,7 +32,7 @@ PICTURES = {
 # How a picture says that it must not be trusted.
 WARNED: dict[str, Any] = {"color": "#b00020", "fontsize": "small", "fontweight": "bold", "va": "bottom"}
 
-__all__ = ["choice", "save", *PICTURES]
+__all__ = ["checks", "choice", "save", *PICTURES]
 
 
 def _picture(name: str) -> Callable[..., Any]:
@@ -99,6 +99,11 @@ def mondrian(model: Any, *, ax: Any = None) -> Any:
 def choice(selection: Any, *, ax: Any = None) -> Any:
     """Draw what numbers of groups were judged by: see :func:`permix.plots.choice_picture.choice`."""
     return part("permix.plots.choice_picture:choice")(selection, ax=ax)
+
+
+def checks(found: Any, *, ax: Any = None) -> Any:
+    """Draw what ``model.fit_checks(X)`` found: see :func:`permix.plots.checks_picture.draw_checks`."""
+    return part("permix.plots.checks_picture:draw_checks")(found, ax=ax)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
