@@ -127,10 +127,12 @@ def test_the_data_choose_the_number_of_components(run, votes, tmp_path):
     command = ["fit", "mallows", votes, "--select", "1,2", "--starts", 2, "-o", fit, "--force"]
     chosen = json.loads(run(*command, "--json")[1])
     assert chosen["selection"]["best"] == 2
-    assert [row["n_groups"] for row in chosen["selection"]["table"]] == [1, 2]
+    assert [row["n_groups"] for row in chosen["selection"]["table"]] == [1, 2, 3]  # 2 was the largest
+    assert not chosen["selection"]["best_is_the_largest_tried"]
     assert len(chosen["groups"]) == 2
     assert chosen["agents"] == 150  # the model kept is fitted to all
-    assert chosen["selection"]["agents_held_out"] + chosen["selection"]["agents_fitted"] == 150
+    assert chosen["selection"]["folds"] == 5  # so few are all held out once
+    assert chosen["selection"]["agents_held_out"] == 150
     code, out, _ = run(*command, "--picture", tmp_path / "kinds.png")
     assert code == 0
     assert "best, chosen" in out
@@ -149,7 +151,7 @@ def test_the_rule_decides_between_best_and_fewest(run, votes, tmp_path, folds):
         report = json.loads(out)
         chosen = report["selection"]["best" if rule else "within_one_standard_error"]
         assert report["selection"]["chosen"] == len(report["groups"]) == chosen
-        assert report["selection"]["folds"] == (2 if folds else 1)
+        assert report["selection"]["folds"] == (2 if folds else 5)
         assert report["agents"] == 150
 
 

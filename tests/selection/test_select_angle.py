@@ -16,6 +16,8 @@ from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from tests.estimators.conventions import by_name
 from tests.every_run import first_in_every_run
 
+pytestmark = pytest.mark.usefixtures("one_split")
+
 DIRECTIONS = np.array([[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]])
 QUICK = {"model": "angle", "n_init": 4, "progress": False}
 HELD_OUT_COLUMNS = [

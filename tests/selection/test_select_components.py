@@ -22,6 +22,8 @@ from permix.selection.held_out import HeldOut, HeldOutTrial
 from permix.selection.select_components import mean_and_errors, select_components
 from tests.every_run import first_in_every_run
 
+pytestmark = pytest.mark.usefixtures("one_split")
+
 QUICK = {"n_init": 4, "progress": False}
 CENTERS = [[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4], [2, 4, 0, 5, 1, 3]]
 

@@ -150,7 +150,7 @@ SELECTION: Mapping[str, Option] = {
     "select": Option(
         str,
         "Instead of -k: try these numbers of groups, such as 1-10 or 2,4,8, and choose by how probable "
-        "agents are who were held out.",
+        "agents are who were held out. Where the best is the largest, larger ones follow, up to twice that.",
         metavar="NUMBERS",
     ),
     "rule": Option(
@@ -160,7 +160,10 @@ SELECTION: Mapping[str, Option] = {
         choices=("one-se", "best"),
     ),
     "folds": Option(
-        int, "select: hold everybody out once, in so many parts; default: one quarter of all.", least=2
+        int,
+        "select: hold everybody out once, in so many parts; default: one quarter of all is held out, or, of "
+        "fewer than 800 agents, everybody once in 5 parts.",
+        least=2,
     ),
 }
 

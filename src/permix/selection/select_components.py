@@ -33,6 +33,11 @@ FEW_AGENTS = 30
 RULES = Choice("best", "one-se")
 CRITERIA = Choice("held-out", "dic", "waic", "bic", "aic")
 TEST_SIZE = 0.25
+# With fewer agents in that share, everybody is held out once instead, in so many parts.
+LEAST_HELD_OUT = 200
+N_FOLDS = 5
+# Where the best is the largest number tried, larger ones follow, up to so many times it.
+MOST_TIMES = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +70,8 @@ class ComponentSelection:
         Whether the user stopped the search: larger numbers were not tried.
     untried : tuple of int
         Numbers that were not tried, because the user stopped or smaller ones got clearly worse.
+    at_limit : bool
+        Whether the best number is the largest that was tried, so that a larger one may be better still.
     estimator : str
         Name of the estimator, such as "MallowsMixture".
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
@@ -97,12 +104,15 @@ class ComponentSelection:
     n_folds: int
     interrupted: bool
     untried: tuple[int, ...] = ()
+    at_limit: bool = False
     estimator: str = "MallowsMixture"
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out"
 
     @property
     def not_tried(self) -> str:
-        """Why larger numbers were not tried; empty where all were."""
+        """Why larger numbers were not tried; empty where all were and a smaller one is best."""
+        if self.at_limit and not self.interrupted:
+            return f"the best number, {self.best}, is the largest that was tried: a larger one may be better"
         why = "stopped by the user" if self.interrupted else "clearly worse than the best"
         return f"{why}: larger numbers were not tried" if self.untried else ""
 
@@ -123,7 +133,7 @@ class ComponentSelection:
             found = f"best {self.best} by {self.criterion.upper()} ({self.n_train:,} agents)"
             columns = ["n_groups", "log_likelihood", self.criterion, "parameters"]
         shown = self.table[columns].to_string(index=False, float_format="{:.3f}".format)
-        note = f"\n  {self.not_tried}" if self.untried else ""
+        note = f"\n  {self.not_tried}" if self.not_tried else ""
         return f"ComponentSelection: {found}\n{shown}{note}"
 
 
@@ -134,8 +144,9 @@ def select_components(
     model: Any = "mallows",
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out",
     validation: Any = None,
-    test_size: float | int = TEST_SIZE,
+    test_size: float | int | None = None,
     n_folds: int | None = None,
+    most: int | None = None,
     rule: Literal["best", "one-se"] = "best",
     refit: bool = False,
     random_state: RandomState = None,
@@ -148,7 +159,7 @@ def select_components(
     data : Rankings, Preferences, or 2-D integer array
         As in the ``fit`` of the model.
     n_components : iterable of int
-        The numbers to try.
+        The numbers to try. Where the best of them is the largest, larger ones follow, see ``most``.
     model : {"mallows", "angle"} or estimator
         :class:`MallowsMixture` or :class:`AngleMixture`; an estimator, not fitted, brings its parameters.
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
@@ -157,10 +168,15 @@ def select_components(
         "sir"); "bic" and "aic" take the likelihood at the point estimates.
     validation : the same as data, optional
         Data to judge by. Left out, a part of the agents in ``data`` is held out.
-    test_size : float or int
-        Share or number of agents held out, where there is neither ``validation`` nor ``n_folds``.
+    test_size : float or int, optional
+        Share or number of agents held out, where there is neither ``validation`` nor ``n_folds``. Left out, a
+        quarter, if that is at least 200 agents; of fewer, cross-validation with five folds: a few dozen
+        agents cannot tell numbers of groups apart.
     n_folds : int, optional
         Cross-validation: every agent is held out once. It takes so many times as long as a single split.
+    most : int, optional
+        As long as the best number is the largest tried, the next larger one is tried, up to this; left
+        out, twice the largest of ``n_components``. The largest itself turns that off.
     rule : {"best", "one-se"}
         Which number ``model`` has: the best, or the smallest that is within one standard error of it.
     refit : bool
@@ -202,6 +218,7 @@ def select_components(
     (3, 9)
     """
     numbers = _checked_numbers(n_components)
+    limit = MOST_TIMES * numbers[-1] if most is None else Whole(numbers[-1])("most", most)
     criterion, rule = CRITERIA("criterion", criterion), RULES("rule", rule)
     about, given = _model(model)
     selectable: Selectable = part(about.selection)
@@ -216,6 +233,10 @@ def select_components(
     judge: HeldOut | ByCriterion
     if criterion == "held-out":
         others = None if validation is None else selectable.read(validation, table.items)
+        if validation is None and n_folds is None and test_size is None:
+            few = TEST_SIZE * table.n_agents < LEAST_HELD_OUT
+            n_folds = min(N_FOLDS, table.n_agents // 2) if few and table.n_agents >= 4 else None
+        test_size = TEST_SIZE if test_size is None else test_size
         folds = list(_folds(table, others, test_size, n_folds, seeds[0]))
         judge = HeldOut(selectable, _affordable(selectable, folds, seeds[2]), seeds[2])
         if judge.n_validation < 2:
@@ -225,12 +246,13 @@ def select_components(
             _refuse_for_criteria(criterion, rule, validation, test_size, n_folds)
         selectable.check_criterion(criterion, table, asked)
         judge = ByCriterion(selectable, table, criterion)
-    most = judge.fewest
-    if numbers[-1] > most:
-        raise DataError(f"{numbers[-1]} groups are more than the {most} agents to fit; try at most {most}")
+    if numbers[-1] > judge.fewest:
+        raise DataError(
+            f"{numbers[-1]} groups are more than the {judge.fewest} agents to fit; try at most {judge.fewest}"
+        )
     if judge.n_folds:
         _warn_if_few(judge.n_validation, judge.n_folds, validation is not None)
-    trials, fits, interrupted = _all_trials(numbers, judge, asked)
+    numbers, trials, fits, interrupted = _all_trials(numbers, min(limit, judge.fewest), judge, asked)
     report = judge.table(trials)
     best, within_error = judge.best(report), judge.within_error(report)
     chosen = best if rule == "best" or within_error is None else within_error
@@ -249,6 +271,7 @@ def select_components(
         n_folds=judge.n_folds,
         interrupted=interrupted,
         untried=tuple(numbers[len(trials) :]),
+        at_limit=best == numbers[len(trials) - 1] and best > 1,
         estimator=about.name,
         criterion=criterion,
     )
@@ -273,7 +296,7 @@ def _refuse_for_criteria(criterion: str, rule: str, validation: Any, test_size: 
     if rule == "one-se":
         use = (" does not have; use ", Argument("rule", "best"), ", or ", held_out)
         raise DataError(Argument("rule", rule), " needs errors, which ", asked, *use)
-    given = {"validation": validation is not None, "test_size": test_size != TEST_SIZE}
+    given = {"validation": validation is not None, "test_size": test_size is not None}
     given["n_folds"] = n_folds is not None
     why = " is computed on all data, and nobody is held out; leave out "
     for name, is_given in given.items():
@@ -343,15 +366,20 @@ def _folds(
 
 
 def _all_trials(
-    numbers: list[int], judge: HeldOut | ByCriterion, asked: Any
-) -> tuple[list[Any], dict[int, Any], bool]:
-    """Try all numbers of groups; also their fits (but for folds), and whether the user stopped."""
+    numbers: list[int], limit: int, judge: HeldOut | ByCriterion, asked: Any
+) -> tuple[list[int], list[Any], dict[int, Any], bool]:
+    """Try all numbers of groups, and larger ones up to ``limit`` as long as the largest is the best.
+
+    Also the numbers, their fits (but for folds), and whether the user stopped.
+    """
     trials: list[Any] = []
     fits: dict[int, Any] = {}
     quiet = asked.replaced(progress=False)  # one display at a time
+    numbers = list(numbers)
     with Interrupts() as interrupts, Display(asked.progress) as display:
         display.begin("choosing the number of groups", sum(numbers))  # work grows with the number
-        for number in numbers:
+        while len(trials) < len(numbers):
+            number = numbers[len(trials)]
             display.update(f"trying {number}, from {numbers[0]} to {numbers[-1]}")
             try:
                 trial, fit = judge.trial(quiet.replaced(n_components=number))
@@ -366,9 +394,12 @@ def _all_trials(
             display.update("", done=sum(numbers[: len(trials)]))
             if interrupts.interrupted or judge.is_enough(trials):
                 break
+            at_end = len(trials) == len(numbers) > 1 and number < limit
+            if at_end and judge.best(judge.table(trials)) == number:
+                numbers.append(number + 1)
     interrupted = interrupts.interrupted and len(trials) < len(numbers)
     if interrupted:
         done = ", ".join(map(str, numbers[: len(trials)]))
         said = f"stopped by the user; kept what was finished: {done} group(s)"
         warnings.warn(said, PermixWarning, stacklevel=3)
-    return trials, fits, interrupted
+    return numbers, trials, fits, interrupted

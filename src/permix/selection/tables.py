@@ -23,6 +23,7 @@ def selection_report(selection: ComponentSelection) -> dict[str, Any]:
         "agents_held_out": selection.n_validation,
         "interrupted": selection.interrupted,
         "not_tried": list(selection.untried),
+        "best_is_the_largest_tried": selection.at_limit,
         "table": selection.table.to_dict(orient="records"),
     }
 
@@ -49,11 +50,12 @@ def print_selection(selection: ComponentSelection) -> None:
         shown[name.upper()] = [rounded(value, 1) for value in table[name]]
     shown["remark"] = [_remark(selection, number) for number in shown["groups"]]
     print_table(title, list(shown), list(zip(*shown.values(), strict=True)))
-    if selection.untried:
+    if selection.not_tried:
         print(f"{selection.not_tried}\n")
     if selection.chosen != selection.best:
         fewest = "the fewest groups that are within one standard error of the best"
-        print(f"chosen: {fewest}; --rule best takes {selection.best}\n")
+        why = "differences are between the same agents, and one of that size may be chance"
+        print(f"chosen: {fewest} ({why}); --rule best takes {selection.best}\n")
 
 
 def _known(values: Any, style: str) -> list[str]:
