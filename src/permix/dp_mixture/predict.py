@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.dp_mixture.fit import MixtureFit
+from permix.dp_mixture.left_out import STACKED_ROWS, log_left_out, stacked_draws
 from permix.errors import DataError
 from permix.families.contract_jit import draw_many, score_new_data, seat_all
 from permix.families.learning import learned_in
 from permix.moves.state import MixtureState, learned_concentration, score_empty
-from permix.partitions.priors import DirichletProcess
-from permix.posterior.estimated import evenly_spaced
+from permix.partitions.priors import DirichletProcess, PartitionPrior
+from permix.posterior.estimated import spaced
+from permix.posterior.stacking import draws_of_chains, need_stacking, weights_of_chains
 from permix.runtime.seeds import generator
 
 FloatArray = npt.NDArray[np.float64]
@@ -48,9 +50,12 @@ class MixturePredictive:
             self.state.take_family(self.state.family.with_values(learned))
         self.state.set_labels(labels)
         self.state.make_room(self.state.n_clusters + 1)
+        return self.prior_at(concentration).sequential_log_weights(self.state.sizes_in_use)
+
+    def prior_at(self, concentration: float) -> PartitionPrior:
+        """Return the prior at the concentration of a draw, where that is learned."""
         unknown = learned_concentration(self.prior) is not None
-        prior = DirichletProcess(concentration) if unknown else self.prior
-        return prior.sequential_log_weights(self.state.sizes_in_use)
+        return DirichletProcess(concentration) if unknown else self.prior
 
     def log_joint(self, data: Any, m: int, empty: FloatArray, log_weights: FloatArray) -> FloatArray:
         """Return ln(weight × density) of new data under each cluster and, last, a new one: (m, K + 1)."""
@@ -146,15 +151,42 @@ def draw_rows(predictive: MixturePredictive, draw: Draw, size: int, rng: np.rand
 
 
 def spaced_draws(fit: MixtureFit) -> list[Draw]:
-    """Evenly spaced draws, few enough to average over."""
-    arrays, most = fit.draws.arrays, MAX_PREDICTIVE_DRAWS
-    labels = evenly_spaced(arrays["labels"], most)
-    concentrations = evenly_spaced(arrays.get("concentration", np.zeros(arrays["labels"].shape[:2])), most)
-    learned = {name: evenly_spaced(array, most) for name, array in learned_in(fit.family, arrays).items()}
+    """Evenly spaced draws, few enough to average over, as many of each chain as its weight says."""
+    n_chains, n_draws = fit.draws.arrays["labels"].shape[:2]
+    weights = chain_weights(fit)
+    if weights is None:
+        return draws_at(fit, spaced(n_chains * n_draws, MAX_PREDICTIVE_DRAWS))
+    return draws_at(fit, draws_of_chains(weights, n_draws, MAX_PREDICTIVE_DRAWS))
+
+
+def draws_at(fit: MixtureFit, places: npt.NDArray[np.int64]) -> list[Draw]:
+    """Return draws by their places, chains one after another."""
+    arrays = fit.draws.arrays
+    n_draws = arrays["labels"].shape[1]
+    learned = learned_in(fit.family, arrays)
+    alpha = arrays.get("concentration", np.zeros(arrays["labels"].shape[:2]))
     return [
-        Draw(row, concentration, {name: _plain(array[i]) for name, array in learned.items()})
-        for i, (row, concentration) in enumerate(zip(labels, concentrations, strict=True))
+        Draw(
+            arrays["labels"][at],
+            float(alpha[at]),
+            {name: _plain(array[at]) for name, array in learned.items()},
+        )
+        for at in (divmod(place, n_draws) for place in places.tolist())
     ]
+
+
+def chain_weights(fit: MixtureFit) -> FloatArray | None:
+    """How much chains that disagree count in predictions; None where all count alike.
+
+    See :mod:`permix.posterior.stacking`.
+    """
+    if fit.n < 2 or not need_stacking(fit.draws):
+        return None
+    n_chains, n_draws = fit.draws.arrays["labels"].shape[:2]
+    tried = stacked_draws(fit.n, float(fit.draws.arrays["n_groups"].mean()), n_chains * n_draws)
+    rows = spaced(fit.n, STACKED_ROWS)
+    log_densities = log_left_out(MixturePredictive(fit), draws_at(fit, tried), rows)
+    return weights_of_chains(log_densities, tried // n_draws)
 
 
 def _plain(value: Any) -> Any:
