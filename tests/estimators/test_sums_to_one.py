@@ -245,7 +245,7 @@ MATRICES = {
         },
     ),
     "categorical": (CELLS + 1, {"rows": ones(grid(*[[1, 2]] * 4))}),
-    "poisson": (CELLS * 3, {"one cell": ones(grid([np.nan], range(80), [np.nan], [np.nan]))}),
+    "poisson": (CELLS * 3, {"one cell": ones(grid([np.nan], range(1000), [np.nan], [np.nan]))}),
     "gaussian": (
         CELLS * 4 + rng.normal(0, 1, CELLS.shape),
         {
