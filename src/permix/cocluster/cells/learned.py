@@ -18,14 +18,12 @@ from permix.cocluster.cells.encoded_matrix import BlockSums
 from permix.cocluster.cells.families import CellFamily
 from permix.data.labels import Array
 from permix.errors import DataError
+from permix.families.learning import slice_number
 from permix.moves.base import Info, Move
-from permix.moves.slice_sampling import slice_step
 from permix.moves.state import log_gamma_density
 from permix.partitions.priors import Gamma
 
 LEAST, MOST = 1e-4, 1e4
-# Of the slice, in ln β.
-WIDTH = 1.0
 
 
 class LearnsCells(abc.ABC):
@@ -79,11 +77,13 @@ class LearnPseudoCount(Move):
         sums, family = state.blocks(), state.cell_family
 
         def log_density(t: float) -> float:
+            if not math.log(LEAST) <= t <= math.log(MOST):
+                return -math.inf
             value = math.exp(t)
             log_prior = log_gamma_density(gamma, value) + t
             return log_prior + float(log_blocks(family.at(value).block_prior(0), *sums))
 
         start = math.log(family.pseudo_count)
-        drawn = slice_step(rng, log_density, start, WIDTH, (math.log(LEAST), math.log(MOST)))
+        drawn = slice_number(rng, start, log_density)
         state.take_family(family.at(min(max(math.exp(drawn), LEAST), MOST)))
         return Info("pseudo-count", 1, 1)
