@@ -8,8 +8,7 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import MIXTURE_FACTS, MIXTURE_FIELDS, log_likelihood_of, pack_mixture
 from permix.estimators.fields import field, finite, not_negative, permutations, require
-from permix.mallows.parameters import MallowsParameters
-from permix.mallows.restarts import MOST_TIMES
+from permix.mallows.parameters import MOST_TIMES, MallowsParameters
 from permix.mallows.results import MallowsFit
 
 

@@ -7,6 +7,9 @@ from typing import Literal
 from permix.estimators.checks import Choice, Real, Whole
 from permix.estimators.parameters import N_COMPONENTS, RunParameters, declare
 
+# Where restarts do not agree there are more of them, up to so many times ``n_init``.
+MOST_TIMES = 4
+
 
 class MallowsParameters(RunParameters):
     """Parameters of :class:`permix.MallowsMixture`."""

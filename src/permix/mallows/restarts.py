@@ -14,7 +14,7 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import Argument, DataError
 from permix.mallows.agreement import group_matches, same_optimum
 from permix.mallows.em import Follow, MallowsEM, Run
-from permix.mallows.parameters import MallowsParameters
+from permix.mallows.parameters import MOST_TIMES, MallowsParameters
 from permix.mallows.start import first_components, seeded_center
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
@@ -29,9 +29,8 @@ IN_VAIN = 4
 # How often two groups are moved at once.
 TWO_AT_ONCE = 0.5
 N_STOCHASTIC_AGAIN = 5
-# Unless so many runs have come to the best optimum, there are more starts, up to so many times ``n_init``.
+# Unless so many runs have come to the best optimum, there are more starts, up to MOST_TIMES ``n_init``.
 ENOUGH_AGREE = 3
-MOST_TIMES = 4
 # One of so many starts is fresh where others have a smaller mixture to begin with.
 FRESH_SHARE = 3
 
