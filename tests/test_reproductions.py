@@ -9,6 +9,7 @@ import shlex
 import numpy as np
 import pytest
 
+import permix
 from benchmarks.reproduce import __main__ as index
 from benchmarks.reproduce import (
     lu_boutilier_fig3,
@@ -342,6 +343,7 @@ def test_theta_by_rank_weighs_by_size():
         theta=np.array([[1.0, 0.5], [2.0, 1.0], [3.0, 0.0]]),
         labels=np.zeros((2, 10), dtype=np.int32),
         concentration=np.ones(2),
+        prior=permix.DirichletProcess(),
     )
     np.testing.assert_allclose(top_lists.theta_by_rank(clusters), [(6 + 8 + 30) / 20, (3 + 4) / 20])
     np.testing.assert_allclose(top_lists.theta_by_rank(clusters, 0.0, 0.6), [2.0, 1.0])

@@ -76,12 +76,15 @@ def length(n_iterations: int, n_kept: int) -> dict[str, int]:
 
 
 def sampled(cells: Cells, **settings: Any) -> CoClusterFit:
-    """Run chains of a co-clustering; point estimates, which nothing here needs, are left out."""
-    chosen = CoClusterParameters(progress=False, **settings)
+    """Run chains of a co-clustering; point estimates, which nothing here needs, are left out.
+
+    The pseudo-count of cells is 1 unless it is given, as in the paper, and not learned.
+    """
+    chosen = CoClusterParameters(progress=False, **{"pseudo_count": 1.0, **settings})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         matrix = encoded(cells, chosen.cell_family())
-        draws = drawn(engine_of(matrix, chosen), chosen, {})
+        draws = drawn(engine_of(matrix, chosen), chosen, matrix.n_cells, {})
         return CoClusterFit(chosen, cells, matrix, draws, None, None, None)
 
 
@@ -110,7 +113,7 @@ def consensus(
         engine = grid_consensus(made, chosen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        draws = drawn(engine, chosen, {})
+        draws = drawn(engine, chosen, fit.matrix.n_cells, {})
     return BlockFit(chosen, fit.cells, fit.matrix, draws, None, None, None)
 
 

@@ -265,7 +265,7 @@ def test_numbers_of_components_are_chosen(run, votes, tmp_path):
     command = ["fit", "angle", votes, "--select", "1-3", "--inference", "em", "--starts", 3, "-o", fit]
     code, out, err = run(*command, "--picture", picture)
     assert code == 0, err
-    assert "90 fitted and 30 held out" in out
+    assert "each of 120 agents held out once, in 5 parts" in out
     assert "mixture of 2 groups by maximum likelihood" in out
     assert "normalizer off by" not in out
     assert (tmp_path / "kinds-selection.png").read_bytes().startswith(b"\x89PNG")

@@ -9,17 +9,6 @@ from permix.distributions.conditioning.agent_posteriors import Profile, log_norm
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.mallows.em import MallowsEM
 
-# Two runs reached the same optimum if their log-likelihoods differ by less than this for each agent, and two
-# standard errors where they have errors.
-SAME = 1e-5
-# A group recurs in a run if the agents of one of its groups are the same to this extent (Jaccard).
-RECURS = 0.6
-
-
-def same_optimum(n_agents: int, error: float = 0.0) -> float:
-    """Return the difference of log-likelihoods below which two runs have reached the same optimum."""
-    return SAME * n_agents + 0.01 + 2.0 * error
-
 
 def group_matches(em: MallowsEM, found: MallowsComponents, others: list[MallowsComponents]) -> Array:
     """Return how well each group of ``found`` is matched in each of the others, (others, groups).

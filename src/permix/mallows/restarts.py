@@ -12,9 +12,10 @@ from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import Argument, DataError
-from permix.mallows.agreement import group_matches, same_optimum
+from permix.mallows.agreement import group_matches
 from permix.mallows.em import Follow, MallowsEM, Run
 from permix.mallows.parameters import MOST_TIMES, MallowsParameters
+from permix.mallows.results import same_optimum
 from permix.mallows.start import first_components, seeded_center
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display

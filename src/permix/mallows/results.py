@@ -13,11 +13,21 @@ from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import ConvergenceWarning, PermixWarning
 from permix.estimators.wording import alike, cut_short, groups_named, nobodys
-from permix.mallows.agreement import RECURS, same_optimum
 from permix.mallows.parameters import MallowsParameters
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Two runs reached the same optimum if their log-likelihoods differ by less than this for each agent, and two
+# standard errors where they have errors.
+SAME = 1e-5
+# A group recurs in a run if the agents of one of its groups are the same to this extent (Jaccard).
+RECURS = 0.6
+
+
+def same_optimum(n_agents: int, error: float = 0.0) -> float:
+    """Return the difference of log-likelihoods below which two runs have reached the same optimum."""
+    return SAME * n_agents + 0.01 + 2.0 * error
 
 
 @dataclass(frozen=True, eq=False)
