@@ -30,7 +30,7 @@ def run_demo(folder: Path, seed: int) -> None:
     points.to_csv(folder / "points.csv", index=False)
     print("400 points from 5 groups; permix is told neither the number of groups nor their shape.\n")
     estimator = part("permix.dp_mixture.estimator:DPMixture")
-    model = estimator(n_draws=2000, n_burn_in=100, random_state=seed).fit(points)
+    model = estimator(n_burn_in=100, random_state=seed).fit(points)
     model.save(folder / "points.permix")
     show_fit(folder / "points.permix", as_json=False)
     agreement = adjusted_rand(model.labels_, np.asarray(made.labels))
