@@ -17,6 +17,8 @@ from permix.cli.votes import ReadOptions
 from permix.errors import DataError
 
 PICTURES = (".png", ".svg", ".pdf")
+# Of what a number of groups was chosen by, --json alone shows these.
+NOT_SHOWN = ("monte_carlo_error", "n_iter", "converged", "normalizer_error")
 
 
 def show_info(options: ReadOptions, as_json: bool) -> None:
@@ -85,21 +87,36 @@ def _show_contests(file: Path, about: dict[str, Any], as_json: bool) -> None:
 
 def cleaning_report(votes: Any) -> dict[str, Any]:
     """Return what rules did to the ballots, as plain values; nothing where no rule was needed."""
-    done = (votes.metadata or {}).get("CLEANING", [])
+    done = (getattr(votes, "metadata", None) or {}).get("CLEANING", [])
     return {"cleaning": [{**entry, "which": list(entry["which"])} for entry in done]} if done else {}
+
+
+def _listed(names: Any) -> str:
+    return names if isinstance(names, str) else ", ".join(names)
 
 
 def print_cleaning(report: dict[str, Any]) -> None:
     """Write what rules did to how many ballots."""
     if "cleaning" in report:
+        print()
         print_table(
             "What was done to the ballots",
             ["found", "ballots", "what was done", "which"],
             [
-                [entry["found"], entry["ballots"], entry["done"], ", ".join(entry["which"])]
+                [entry["found"], entry["ballots"], entry["done"], _listed(entry["which"])]
                 for entry in report["cleaning"]
             ],
         )
+
+
+def print_choice(about: dict[str, Any]) -> None:
+    """Write what the number of groups was chosen by."""
+    rows = about.get("selection") or []
+    if rows:
+        names = [name for name in rows[0] if name not in NOT_SHOWN]
+        values = [["" if row.get(name) is None else row.get(name) for name in names] for row in rows]
+        print()
+        print_table("What the number of groups was chosen by", [n.replace("_", " ") for n in names], values)
 
 
 def _readable(value: Any) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, write_rankings
 from permix.cli.command import ModelCommand
-from permix.cli.inspect import check_targets
+from permix.cli.inspect import check_targets, print_choice, print_cleaning
 from permix.cli.output import data_stream, print_json
 from permix.cli.run import speaking_options
 from permix.cli.votes import ReadOptions, read_options
@@ -121,15 +121,18 @@ def show_fit(file: Path, as_json: bool, checks: bool = False) -> None:
     """Print what a fitted model found and, if asked for, whether it fits at all."""
     fit, command = _loaded(file, f"permix info {file} describes votes, permix fit makes models of data")
     report = command.function("report")(fit)
+    about = part("permix.estimators.archive:read_about")(file)
     if checks:
         with speaking_options(command.flags):
             report["checks"] = part("permix.cli.checks:checks_report")(fit)
     if as_json:
-        print_json({"file": str(file), **report})
+        print_json({"file": str(file), **report, **about})
         return
     if checks:
         part("permix.cli.checks:print_checks")(report["checks"])
     command.function("show")(report, file.name)
+    print_choice(about)
+    print_cleaning(about)
 
 
 def run_sample(

@@ -14,7 +14,7 @@ import typer
 
 from permix.cli.answers import write_csv
 from permix.cli.command import SELECTION, ModelCommand
-from permix.cli.inspect import check_names, check_targets, drop_chains
+from permix.cli.inspect import check_names, check_targets, cleaning_report, drop_chains, print_cleaning
 from permix.cli.output import print_json, running_fit
 from permix.cli.unfinished import Mark
 from permix.errors import DataError, Message, PermixError, PermixWarning, about_parameters
@@ -190,6 +190,7 @@ def _finish(
     if selection is not None and targets.curve is not None:
         part("permix.plots:choice")(selection).figure.savefig(targets.curve)
     extra = {} if selection is None else {"selection": part(SELECTION_TABLES).selection_report(selection)}
+    extra |= cleaning_report(getattr(data, "table", None))
 
     def show(file: Path | None, report: dict[str, Any]) -> None:
         if as_json:
@@ -199,13 +200,14 @@ def _finish(
             part(SELECTION_TABLES).print_selection(selection)
         if file is not None:
             command.function("show")(report, file.name)
+        print_cleaning(extra)
 
     if fit is None:
         show(None, {})
         said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
         print(f"permix: {said}", file=sys.stderr)
         raise typer.Exit(130)
-    write_model(fit, targets.output)
+    write_model(fit, targets.output, _about(extra))
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
     chains = targets.chains is not None and targets.chains.exists()
@@ -218,7 +220,7 @@ def _finish(
     if command.baselines and fit.baselines is None and not (partial or interrupted):
         # The model is safe on disk: whoever stops this loses the comparison alone.
         fit = command.function("with_baselines")(fit, data)
-        write_model(fit, targets.output)
+        write_model(fit, targets.output, _about(extra))
         note(targets.output)
     if targets.labels is not None and not partial:
         write_csv(command.function("labels")(fit, data), targets.labels)
@@ -246,6 +248,19 @@ def _finish(
         drop_chains(targets.chains, n_stored, n_made)
         if not targets.chains.exists():
             mark.remove()
+
+
+def _about(extra: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return, as tables of words and numbers, what a file keeps of how its fit came about."""
+    kept = {}
+    if "cleaning" in extra:
+        kept["cleaning"] = [{**entry, "which": ", ".join(entry["which"])} for entry in extra["cleaning"]]
+    if "selection" in extra:
+        kept["selection"] = [
+            {name: None if value != value else value for name, value in row.items()}  # JSON has no NaN
+            for row in extra["selection"]["table"]
+        ]
+    return kept
 
 
 def _say_interrupted(targets: Targets, partial: bool) -> None:

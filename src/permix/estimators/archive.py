@@ -42,6 +42,10 @@ class Saved(NamedTuple):
     sizes: dict[str, int]
 
 
+# Tables that files may have about how a fit came about, and columns that each needs.
+ABOUT = {"cleaning": ("found", "done", "ballots", "which"), "selection": ("n_groups",)}
+
+
 @dataclass(frozen=True)
 class Schema:
     """What a model's archive holds."""
@@ -54,11 +58,40 @@ class Schema:
     members: Schema | None = None  # that of the fits which a fit of this model is made of
 
 
-def write_model(fit: Any, path: PathLike) -> None:
-    """Write a fit of any model; :func:`permix.load` reads it."""
+def write_model(fit: Any, path: PathLike, about: Mapping[str, Any] | None = None) -> None:
+    """Write a fit of any model; :func:`permix.load` reads it.
+
+    ``about`` is what else a reader of the file should know, in values that JSON holds, by name: what was done
+    to the ballots (``cleaning``), what the number of groups was chosen by (``selection``).
+    """
     model = model_of(fit)
     manifest, arrays = described(part(model.archive), fit)
-    write_archive(path, {"kind": model.name, **manifest}, arrays)
+    told = {"about": dict(about)} if about else {}
+    write_archive(path, {"kind": model.name, **manifest, **told}, arrays)
+
+
+def read_about(path: PathLike) -> dict[str, list[dict[str, Any]]]:
+    """Return what a file says about how a fit came about: tables by name, rows as plain values.
+
+    It comes from a file that may come from anybody: what is no table of words and numbers is left out.
+    """
+    told = read_archive(path)[0].get("about")
+    tables = told.items() if isinstance(told, dict) else ()
+    return {name: rows for name, rows in tables if _is_table(rows, ABOUT.get(name))}
+
+
+def _is_table(rows: Any, columns: tuple[str, ...] | None) -> bool:
+    plain = (str, int, float, type(None))
+    return (
+        columns is not None
+        and isinstance(rows, list)
+        and all(
+            isinstance(row, dict)
+            and set(columns) <= set(row)
+            and all(isinstance(value, plain) for value in row.values())
+            for row in rows
+        )
+    )
 
 
 def described(schema: Schema, fit: Any) -> tuple[dict[str, Any], dict[str, Array]]:
