@@ -66,7 +66,7 @@ def test_round_trip(archive: Path) -> None:
     assert same(arrays, ARRAYS)
     assert {key: manifest[key] for key in MANIFEST} == MANIFEST
     assert manifest["format"] == "permix"
-    assert manifest["version"] == 1
+    assert manifest["version"] == 2
     assert all(array.flags.aligned and array.flags.writeable for array in arrays.values())
     text = zipfile.ZipFile(archive).read("manifest.json").decode("utf-8")
     assert "Žižkov" in text, "text must stay readable"
@@ -414,7 +414,7 @@ def test_hostile_manifests(tmp_path: Path, name: str) -> None:
 
 def test_newer_version_says_so(tmp_path: Path) -> None:
     path = crafted(tmp_path / "a", [("manifest.json", json.dumps(head(version=9, permix="4.2")).encode())])
-    message = r"written by permix 4\.2 with format version 9; this permix reads up to 1: update permix"
+    message = r"written by permix 4\.2 with format version 9; this permix reads up to 2: update permix"
     with pytest.raises(FileFormatError, match=message):
         read_archive(path)
 

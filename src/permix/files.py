@@ -34,7 +34,7 @@ Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
 
 FORMAT = "permix"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 # Keys of the manifest that this module writes; callers use others.
 RESERVED = ("format", "version", "permix", "arrays")

@@ -88,6 +88,7 @@ def _show_contests(file: Path, about: dict[str, Any], as_json: bool) -> None:
 def cleaning_report(votes: Any) -> dict[str, Any]:
     """Return what rules did to the ballots, as plain values; nothing where no rule was needed."""
     done = (getattr(votes, "metadata", None) or {}).get("CLEANING", [])
+    done = done if isinstance(done, list) else []  # a header of a file may have such a line as well
     return {"cleaning": [{**entry, "which": list(entry["which"])} for entry in done]} if done else {}
 
 

@@ -30,7 +30,7 @@ from permix.partitions.mondrian import MondrianTree
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import by_size, nearest_partition, spaced
-from permix.posterior.stacking import draws_of_chains, need_stacking, weights_of_chains
+from permix.posterior.stacking import draws_of_chains, need_stacking, tried_draws, weights_of_chains
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
@@ -172,8 +172,8 @@ class BlockFit:
         """
         if "row_memberships" in self.draws.arrays or not need_stacking(self.draws):
             return None
-        n_draws = self.draws.arrays["row_labels"].shape[1]
-        chosen = spaced(self.n_all_draws, STACKED_DRAWS)
+        n_chains, n_draws = self.draws.arrays["row_labels"].shape[:2]
+        chosen = tried_draws(n_chains, n_draws, STACKED_DRAWS)
         tried = BlockPredictive(self.known_matrix, [self.block_draw(t) for t in chosen.tolist()])
         cells = spaced(self.known_matrix.n_cells, STACKED_CELLS)
         return weights_of_chains(tried.log_left_out(cells), chosen // n_draws)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from permix.cli.command import Option
+from permix.cli.inspect import cleaning_report, print_cleaning
 from permix.cli.output import count_of, fitting, print_json, print_table, terminal_width
 from permix.cli.votes import ReadOptions
 
@@ -46,10 +47,11 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
                 "method": result.method,
                 "another_as_good": as_good,
                 "share_preferring_to_next": margins,
+                **cleaning_report(votes),
             }
         )
         return
-    shares = [*(f"{margin:.0%}" for margin in margins), ""]
+    shares = [*("nobody compares them" if margin != margin else f"{margin:.0%}" for margin in margins), ""]
     rows = [[place, *row] for place, row in enumerate(zip(names, shares, strict=True), start=1)]
     title = f"Consensus of {count_of(int(votes.n_agents), 'agent')}"
     print_table(title, ["rank", "item", "prefer it to the next"], rows)
@@ -59,3 +61,4 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
     if as_good is not None:
         said = "not the only one: other rankings have as few disagreements, such as "
         print(f"{said}{fitting(as_good, terminal_width() - len(said))}")
+    print_cleaning(cleaning_report(votes))

@@ -7,7 +7,7 @@ of that; :func:`permix.data.cleaning.clean` applies rules and counts what each d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,14 @@ from permix.errors import DataError
 
 # The candidate of an overvote of which a file does not say who was marked.
 UNNAMED = -1
+# More ranks than any ballot has.
+MOST_RANKS = 1000
+
+
+def refuse_ranks(n_ranks: int) -> None:
+    """Refuse numbers of ranks that no ballot has, before memory is taken for them."""
+    if n_ranks > MOST_RANKS:
+        raise DataError(f"{n_ranks:,} ranks are more than any ballot has (at most {MOST_RANKS:,} are read)")
 
 
 class Entry(NamedTuple):
@@ -52,6 +60,11 @@ class Ballots:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     audit: tuple[Entry, ...] = ()  # what reading them left out
 
+    def __post_init__(self) -> None:
+        if len(set(self.items)) < len(self.items):
+            raise DataError("two candidates have the same name; tell them apart")
+        refuse_ranks(self.n_ranks)
+
     def __len__(self) -> int:
         return len(self.counts)
 
@@ -77,6 +90,8 @@ class Ballots:
 
         ``items`` are all candidates, also those nobody marked; left out, those found, in order of appearance.
         """
+        if items is not None and len(set(items)) < len(items):
+            raise DataError("two candidates have the same name; tell them apart")
         known: dict[Label, int] = {name: code for code, name in enumerate(items or ())}
         ballot, rank, item = [], [], []
         n_rows = n_ranks = 0
@@ -94,4 +109,22 @@ class Ballots:
             n_rows += 1
         given = np.ones(n_rows, np.int64) if counts is None else np.asarray(counts, np.int64)
         arrays = (np.array(ballot, np.int64), np.array(rank, np.int32), np.array(item, np.int32))
-        return cls(tuple(known), n_ranks, given, *arrays, **about)
+        return cls(tuple(known), n_ranks, given, *arrays, **about).without_empty_rows()
+
+    def without_empty_rows(self) -> Ballots:
+        """Leave out rows that stand for no ballot, and say so."""
+        kept = self.counts > 0
+        if kept.all():
+            return self
+        stays, of = kept[self.ballot], np.cumsum(kept) - 1
+        n = int(np.count_nonzero(~kept))
+        return replace(
+            self,
+            counts=self.counts[kept],
+            ballot=of[self.ballot[stays]],
+            rank=self.rank[stays],
+            item=self.item[stays],
+            agents=None if self.agents is None else self.agents[kept],
+            covariates={name: values[kept] for name, values in self.covariates.items()},
+            audit=(*self.audit, Entry("rows with a count of 0", f"left out, {n} of them", 0)),
+        )

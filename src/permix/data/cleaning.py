@@ -7,7 +7,7 @@ row end it, one is passed over, and of a candidate ranked twice the first mark c
 
 from __future__ import annotations
 
-import re
+import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,9 +53,9 @@ class Rules:
             value = getattr(self, name)
             if value not in choices:
                 raise ParameterError(name, value, " or ".join(map(repr, choices)))
-        if not self.min_support >= 0:
+        if isinstance(self.min_support, str) or not self.min_support >= 0:
             raise ParameterError("min_support", self.min_support, "a number of ballots, 0 or more")
-        if not self.min_answers >= 0:
+        if isinstance(self.min_answers, str) or not self.min_answers >= 0:
             raise ParameterError("min_answers", self.min_answers, "a whole number, 0 or more")
 
 
@@ -102,13 +102,19 @@ def clean(ballots: Ballots | Rankings | Preferences, random_state: Any = 0, **ru
       0: tea ≻ milk ≻ rest
       1: milk ≻ rest
     """
+    unknown = [name for name in rules if name not in Rules.__dataclass_fields__]
+    if unknown:
+        raise DataError(f"there is no rule {unknown[0]!r}; there are {', '.join(Rules.__dataclass_fields__)}")
     chosen = Rules(**rules)
     if not isinstance(ballots, Ballots):
         ballots = marks_of(ballots)
     audit = list(ballots.audit)
+    if chosen.overvotes == "random":
+        ballots = _one_by_one(ballots)
     ballots = _with_names(ballots, chosen, audit)
     ballots, gone = _chosen_items(ballots, chosen, audit)
     marked, several = _by_rank(ballots, gone)
+    _refuse_choices(ballots, marked, several)
     kept = np.ones(len(ballots), dtype=np.bool_)
     _overvotes(ballots, marked, several, chosen.overvotes, random_state, kept, audit)
     _skipped(ballots, marked, chosen.skipped, kept, audit)
@@ -116,7 +122,8 @@ def clean(ballots: Ballots | Rankings | Preferences, random_state: Any = 0, **ru
     orders = _closed_up(marked)
     _short(ballots, orders, chosen.min_answers, kept, audit)
     if not kept.any():
-        raise DataError("no ballot is left: none ranks a candidate under these rules")
+        said = "; ".join(f"{entry.found}: {entry.ballots:,} ({entry.done})" for entry in audit)
+        raise DataError(f"no ballot is left under these rules. {said}")
     items = tuple(name for code, name in enumerate(ballots.items) if not gone[code])
     renumbered = np.cumsum(~gone) - 1
     orders = np.where(orders >= 0, renumbered[orders], -1)[kept].astype(np.int32)
@@ -157,6 +164,29 @@ def marks_of(table: Rankings | Preferences) -> Ballots:
         item=np.asarray(item, np.int32)[order],
         agents=table._agents,
         metadata=table.metadata,
+        audit=tuple(audit_of(table.metadata)),
+    )
+
+
+def _one_by_one(ballots: Ballots) -> Ballots:
+    """Give every ballot a row of its own, so that each draws for itself."""
+    if ballots.counts.max(initial=1) == 1:
+        return ballots
+    first = np.cumsum(ballots.counts) - ballots.counts
+    of_mark = ballots.counts[ballots.ballot]
+    copy = np.arange(int(of_mark.sum())) - np.repeat(np.cumsum(of_mark) - of_mark, of_mark)
+    ballot = np.repeat(first[ballots.ballot], of_mark) + copy
+    rank, item = np.repeat(ballots.rank, of_mark), np.repeat(ballots.item, of_mark)
+    order = np.lexsort((rank, ballot))
+    each = {name: np.repeat(values, ballots.counts) for name, values in ballots.covariates.items()}
+    return replace(
+        ballots,
+        counts=np.ones(ballots.n_ballots, np.int64),
+        ballot=ballot[order],
+        rank=rank[order],
+        item=item[order],
+        agents=None,
+        covariates=each,
     )
 
 
@@ -183,7 +213,9 @@ def _with_names(ballots: Ballots, rules: Rules, audit: list[Entry]) -> Ballots:
                 targets[code] = targets[codes[0]]
             audit.append(Entry("names that look alike", f"merged into {alike[0]!r}", n, shown))
         else:
-            audit.append(Entry("names that look alike", "kept apart; names='merge' merges them", n, shown))
+            audit.append(
+                Entry("names that look alike", "kept apart; the rule merge for names joins them", n, shown)
+            )
     return _merged(ballots, items, targets)
 
 
@@ -224,7 +256,7 @@ def _chosen_items(ballots: Ballots, rules: Rules, audit: list[Entry]) -> tuple[B
             gone |= weak
             names = [name for code, name in enumerate(ballots.items) if weak[code]]
             n = _ballots_with(ballots, np.flatnonzero(weak).tolist())
-            why = f"candidates on fewer than {least:g} ballots"
+            why = f"candidates on fewer than {math.ceil(least):,} ballots"
             audit.append(Entry(why, "left out; later ranks move up", n, _some(names)))
     if gone.all():
         raise DataError("no candidate is left: a smaller ", Argument("min_support"), " keeps some")
@@ -242,7 +274,9 @@ def names_alike(names: Sequence[Label]) -> list[list[Label]]:
     groups: dict[tuple[str, ...], list[Label]] = {}
     for name in names:
         text = unicodedata.normalize("NFKC", str(name)).casefold()
-        parts = tuple(sorted(re.findall(r"\w+", text)))
+        # Letters, digits, marks above letters and symbols tell names apart; punctuation and blanks do not.
+        kept = "".join(char if unicodedata.category(char)[0] in "LNMS" else " " for char in text)
+        parts = tuple(sorted(kept.split()))
         groups.setdefault(parts or (text,), []).append(name)
     return [group for group in groups.values() if len(group) > 1]
 
@@ -266,6 +300,18 @@ def _by_rank(ballots: Ballots, gone: Array) -> tuple[Array, Array]:
     marked[n_marks > 1] = OVERVOTE
     marked[cells[ballots.item == UNNAMED]] = OVERVOTE
     return marked.reshape(shape), (n_marks > 1).reshape(shape)
+
+
+def _refuse_choices(ballots: Ballots, marked: Array, several: Array) -> None:
+    """Refuse a contest in which voters choose several candidates and rank none."""
+    if marked.shape[1] > 1:
+        return
+    n_marked, n_several = (int(ballots.counts[has.any(axis=1)].sum()) for has in (marked != EMPTY, several))
+    if 2 * n_several > n_marked:
+        raise DataError(
+            f"this contest is not ranked: {n_several} of {n_marked} ballots choose several candidates, with "
+            "no order among them, so there are no rankings to read"
+        )
 
 
 def _overvotes(
@@ -379,4 +425,6 @@ def _some(names: Sequence[Any]) -> tuple[str, ...]:
 
 def audit_of(metadata: Mapping[str, Any]) -> list[Entry]:
     """Return what was done to the ballots that rankings came from; empty where nothing had to be."""
-    return [Entry(**{**entry, "which": tuple(entry["which"])}) for entry in metadata.get("CLEANING", ())]
+    told = (metadata or {}).get("CLEANING", ())
+    told = told if isinstance(told, list) else ()  # a header of a file may have such a line as well
+    return [Entry(**{**entry, "which": tuple(entry["which"])}) for entry in told]

@@ -23,8 +23,6 @@ from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
 from permix.errors import ParameterError
 from permix.estimators.agent_answers import refuse_too_large
-from permix.posterior.estimated import spaced
-from permix.posterior.stacking import need_stacking, weights_of_chains
 from permix.runtime.seeds import RandomState, generator, stream_key
 from permix.runtime.threads import over_rows
 
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
 
 # Rows are answered in blocks that take no more than this.
 BLOCK_BYTES = 2**26
-# Chains that disagree are weighed by at most so many different lists.
-MOST_STACKED = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,26 +65,9 @@ class ListPredictive:
     """
 
     fit: DPMallowsFit  # the prior of the decays in its settings rules stages beyond the longest list
-    stacked: bool = True  # whether chains that disagree count as they predict lists that are left out
 
     def __post_init__(self) -> None:
         self.clusters, self.items, self.n_items = self.fit.clusters, self.fit.items, len(self.fit.items)
-
-    @cached_property
-    def draw_weights(self) -> Array:
-        """How much each draw counts, 1 on average; see :mod:`permix.posterior.stacking`."""
-        fit, n_draws = self.fit, self.clusters.n_draws
-        if not (self.stacked and need_stacking(fit.draws)):
-            return np.ones(n_draws)
-        n_chains, per_chain = fit.draws.arrays["log_joint"].shape
-        chain_of = spaced(n_chains * per_chain, n_draws) // per_chain
-        orders, lengths, inverse = distinct(fit.rankings)
-        counts = np.bincount(inverse, weights=fit.rankings.counts, minlength=len(orders))
-        some = spaced(len(orders), MOST_STACKED)
-        plain = ListPredictive(fit, stacked=False)
-        by_draw = np.concatenate([block for _, block in plain._by_draw(orders[some], lengths[some])])
-        weights = weights_of_chains(by_draw.T, chain_of, counts[some])
-        return np.asarray((weights / np.bincount(chain_of, minlength=n_chains))[chain_of] * n_draws)
 
     @cached_property
     def _tables(self) -> ListTables:
@@ -98,9 +77,7 @@ class ListPredictive:
         clusters, n = self.clusters, self.n_items
         theta = np.array(clusters.theta.T, dtype=np.float64, order="C")
         norms = log_psi(theta, n - np.arange(len(theta))[:, None])
-        with np.errstate(divide="ignore"):
-            of_draws = np.log(self.draw_weights)
-        logs = [clusters.log_weights(d) + of_draws[d] for d in range(clusters.n_draws)]
+        logs = [clusters.log_weights(d) for d in range(clusters.n_draws)]
         return ListTables(
             ranks=rank_table(clusters),
             centers=np.array(clusters.centers, dtype=np.int32, order="C"),

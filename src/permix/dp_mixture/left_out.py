@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from permix.families.contract_jit import score_new_data
 from permix.moves.state import score_empty
-from permix.posterior.estimated import spaced
 
 if TYPE_CHECKING:
     from permix.dp_mixture.predict import Draw, MixturePredictive
@@ -61,7 +60,7 @@ def _weights_without(predictive: MixturePredictive, concentration: float, cluste
     return weights
 
 
-def stacked_draws(n: int, n_clusters: float, n_draws: int) -> IntArray:
-    """Return which draws, chains one after another, weigh chains that disagree."""
+def stacked_draws(n: int, n_clusters: float) -> int:
+    """Return how many draws weigh chains that disagree."""
     affordable = int(STACKED_SCORES / (n * (n_clusters + 1.0)))
-    return spaced(n_draws, min(max(affordable, FEWEST_STACKED), MOST_STACKED))
+    return min(max(affordable, FEWEST_STACKED), MOST_STACKED)

@@ -21,7 +21,7 @@ from permix.families.learning import learned_in
 from permix.moves.state import MixtureState, learned_concentration, score_empty
 from permix.partitions.priors import DirichletProcess, PartitionPrior
 from permix.posterior.estimated import spaced
-from permix.posterior.stacking import draws_of_chains, need_stacking, weights_of_chains
+from permix.posterior.stacking import draws_of_chains, need_stacking, tried_draws, weights_of_chains
 from permix.runtime.seeds import generator
 
 FloatArray = npt.NDArray[np.float64]
@@ -183,7 +183,8 @@ def chain_weights(fit: MixtureFit) -> FloatArray | None:
     if fit.n < 2 or not need_stacking(fit.draws):
         return None
     n_chains, n_draws = fit.draws.arrays["labels"].shape[:2]
-    tried = stacked_draws(fit.n, float(fit.draws.arrays["n_groups"].mean()), n_chains * n_draws)
+    most = stacked_draws(fit.n, float(fit.draws.arrays["n_groups"].mean()))
+    tried = tried_draws(n_chains, n_draws, most)
     rows = spaced(fit.n, STACKED_ROWS)
     log_densities = log_left_out(MixturePredictive(fit), draws_at(fit, tried), rows)
     return weights_of_chains(log_densities, tried // n_draws)

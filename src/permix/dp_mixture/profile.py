@@ -58,7 +58,7 @@ def in_words(group: dict[str, Any]) -> str:
             said.append(f"{row['feature']} {row['typical']:.0%} (overall {row['overall']:.0%})")
         else:
             said.append(f"{row['feature']} {row['typical']:.4g} ({difference:+.1f})")
-    return ", ".join(said[:MOST_NAMED]) or "nothing: it is like all rows together"
+    return ", ".join(said[:MOST_NAMED]) or "nothing: near the mean of all rows"
 
 
 def top_words(fit: MixtureFit, n: int) -> pd.DataFrame:

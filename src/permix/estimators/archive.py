@@ -17,7 +17,7 @@ from permix.estimators.checks import Check
 from permix.estimators.fields import Array, Field, check_arrays, require
 from permix.estimators.parameters import Parameters
 from permix.estimators.registry import MODELS, Model, find_plug_ins, model_of, part
-from permix.files import read_archive, write_archive
+from permix.files import VERSION, read_archive, write_archive
 
 PathLike = str | os.PathLike[str]
 
@@ -126,7 +126,11 @@ def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         said = f"{name} is a permix file, but what it holds does not fit together ({why}). "
-        raise FileFormatError(said + "It may have been edited; fit the model again.", path) from error
+        way_out = "It may have been edited; fit the model again."
+        if manifest.get("version") != VERSION:
+            said = f"{name} was written by an earlier permix ({str(manifest.get('permix'))[:40]}) "
+            way_out = "in another form; fit the model again."
+        raise FileFormatError(said + way_out, path) from error
 
 
 def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array]) -> Any:

@@ -64,7 +64,19 @@ def weights_of_chains(
 ) -> FloatArray:
     """Return the weights of chains from ln p(x_i | others, draw), (draw, datum); ``chain_of`` draws."""
     chains = [left_out_log_density(log_densities[chain_of == c]) for c in range(int(chain_of.max()) + 1)]
-    return stacking_weights(np.stack(chains), counts)
+    found = np.stack(chains)
+    # A datum that some draw makes impossible says nothing of how much the others make it.
+    known = np.isfinite(found).all(axis=0)
+    if not known.any():
+        return np.full(len(found), 1.0 / len(found))
+    return stacking_weights(found[:, known], None if counts is None else counts[known])
+
+
+def tried_draws(n_chains: int, n_draws: int, most: int) -> npt.NDArray[np.int64]:
+    """Return which draws weigh chains, chains one after another: of each as many, and at least two."""
+    of_chain = min(n_draws, max(2, most // n_chains))
+    places = np.linspace(0, n_draws - 1, of_chain).astype(np.int64)
+    return (np.arange(n_chains)[:, None] * n_draws + places).reshape(-1)
 
 
 def draws_of_chains(weights: FloatArray, n_draws: int, most: int) -> npt.NDArray[np.int64]:

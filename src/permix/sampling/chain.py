@@ -145,13 +145,19 @@ class Chain:
         self._iteration = iteration
         self.seconds = seconds_before + time.monotonic() - started
         if self._folder is not None:
-            self._write()
-        self._close_block()
+            self._write()  # what cannot be written stays pending, to be written before what follows
+        else:
+            self._close_block()
+
+    def all_blocks(self) -> list[Block]:
+        """Return all draws, also those that could not be written yet."""
+        return [*self.blocks, stack(self._pending)] if self._pending else self.blocks
 
     def scalars(self, n_draws: int) -> dict[str, Array]:
         """Return, over the first so many draws, all quantities that are one number per draw."""
-        names = [name for name, values in self.blocks[0].items() if values.ndim == 1]
-        return {name: np.concatenate([block[name] for block in self.blocks])[:n_draws] for name in names}
+        blocks = self.all_blocks()
+        names = [name for name, values in blocks[0].items() if values.ndim == 1]
+        return {name: np.concatenate([block[name] for block in blocks])[:n_draws] for name in names}
 
     def _iteration_of_draw(self, n_draws: int) -> int:
         return self.settings.iterations(n_draws) if n_draws else 0

@@ -234,7 +234,7 @@ def _collect(
     totals = np.array([[chain.tally.get(name, [0, 0]) for name in names] for chain in chains], np.int64)
     totals = totals.reshape(len(chains), len(names), 2)
     return Draws(
-        arrays=assemble([chain.blocks for chain in chains], kept.draws),
+        arrays=assemble([chain.all_blocks() for chain in chains], kept.draws),
         statistics={
             "moves": names,
             "proposed": totals[:, :, 0],

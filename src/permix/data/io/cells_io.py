@@ -132,6 +132,8 @@ def read_cells(
         )
     plain_call = layout == "auto" and header is None and not ignore and row is None
     if plain_suffix(path) == "cat":
+        if codes or ignore or not plain_call or delimiter or row_column is not None or repeated != "error":
+            raise DataError(f"{path}: options for tables say nothing about a .cat file")
         return read_categories(path, new_rows)
     kind = is_polis(path) if plain_call else None
     if kind is not None:

@@ -21,8 +21,9 @@ def _with_ids(*names: str) -> frozenset[str]:
 USUAL_NAMES = {
     "agent": _with_ids(
         *("agent", "assessor", "customer", "judge", "participant", "person", "rater", "respondent"),
-        *("reviewer", "subject", "user", "voter"),
-    ),
+        *("reviewer", "subject", "user", "voter", "ballot", "response"),
+    )
+    | {"castvoterecord"},
     "item": _with_ids(
         *("alternative", "book", "candidate", "comment", "film", "item", "joke", "movie", "object"),
         *("option", "product", "song", "statement"),

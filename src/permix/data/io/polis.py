@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def is_polis(path: PathLike) -> str | None:
     names = _names(read_text(path)[:MOST_NAMES].partition("\n")[0])
     if set(VOTES) <= set(names):
         return "votes"
-    return "participants" if tuple(names[: len(WIDE)]) == WIDE else None
+    return "participants" if set(WIDE) <= set(names) else None
 
 
 def read_polis(path: PathLike, kind: str, codes: MissingCodes, new_rows: bool = False) -> Cells:
@@ -94,9 +95,11 @@ def _latest(
             raise _wrong(path, lines, f"{len(line)} entries under {len(names)} names")
         try:
             at = float(line[time])
+            if not math.isfinite(at):
+                raise ValueError
         except ValueError:
             raise _wrong(path, lines, f"{line[time]!r} is no time") from None
-        key, said = (line[who], line[what]), _vote(path, lines, line[vote])
+        key, said = (line[who].strip(), line[what].strip()), _vote(path, lines, line[vote])
         n_again += key in latest
         if key not in latest or at >= latest[key][0]:
             latest[key] = (at, said)
@@ -109,14 +112,24 @@ def _wide(
 ) -> tuple[dict[tuple[str, str], str], str]:
     """Return the votes of a wide file; the columns that count votes are left out."""
     cells: dict[tuple[str, str], str] = {}
+    who = names.index("participant")
+    statements = [place for place, name in enumerate(names) if name not in WIDE]
+    for place in statements:
+        if not names[place].isdecimal():
+            said = f"column {names[place]!r} is no statement, which have numbers, and none that Polis writes"
+            raise _wrong(path, lines, f"{said}; leave it out")
+    seen: set[str] = set()
     for line in lines:
         if not line:
             continue
         if len(line) != len(names):
             raise _wrong(path, lines, f"{len(line)} entries under {len(names)} names")
-        for place in range(len(WIDE), len(names)):
+        if line[who] in seen:
+            raise _wrong(path, lines, f"participant {line[who]!r} has a line already")
+        seen.add(line[who])
+        for place in statements:
             if line[place].strip():
-                cells[line[0], names[place]] = _vote(path, lines, line[place])
+                cells[line[who], names[place]] = _vote(path, lines, line[place])
     return cells, f" without {', '.join(WIDE[1:])}"
 
 

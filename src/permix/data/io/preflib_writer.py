@@ -177,7 +177,13 @@ def _header(
         *("NUMBER CATEGORIES", *UNIQUE_KEYS),
     )
     for key, value in obj.metadata.items():
-        if key not in about and key not in totals and not key.startswith(fixed):
+        # What is no line of text, such as what rules did to ballots, has no place in a header.
+        if (
+            key not in about
+            and key not in totals
+            and not key.startswith(fixed)
+            and isinstance(value, str | int)
+        ):
             about[key] = _one_line(value)
     old = obj.metadata.get("HEADER", ())
     if set(totals | names) <= {_key(line) for line in old}:

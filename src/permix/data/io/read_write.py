@@ -61,7 +61,8 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
 
 def _says_layout(options: Mapping[str, Any]) -> bool:
     """Whether the caller has said how a table is to be read."""
-    return options.get("layout", "auto") != "auto"
+    said = any(options.get(name) for name in ("agent_column", "count_column", "ignore", "delimiter", "items"))
+    return said or options.get("layout", "auto") != "auto" or options.get("header") is not None
 
 
 def _ballots(path: PathLike) -> Recognized | None:

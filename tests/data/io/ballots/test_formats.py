@@ -132,6 +132,36 @@ def test_several_contests_are_listed_and_asked_for(tmp_path):
     assert permix.read(path, contest="mayor").n_items <= 4
 
 
+def test_a_part_of_a_contests_name_will_do_and_a_wrong_one_is_refused(tmp_path):
+    path = writers.hart(profile_of(5, NAMES[0]), NAMES[0], tmp_path)
+    assert permix.read(path, contest=" MAY ").n_items <= 4
+    ward = tmp_path / "ward.csv"
+    ward.write_text('2,1,\n5,2,1,\n"Candidate 1","Ann",\n"Candidate 2","Bo",\n"Old Town",\n')
+    assert permix.read(ward, contest="old town").n_agents == 5
+    with pytest.raises(DataError, match="no contest called 'foo'"):
+        permix.read(ward, contest="foo")
+
+
+def test_choices_without_ranks_are_refused(tmp_path):
+    """Vote for three: not three overvotes."""
+    profile = [[["Ann", "Bo", "Cy"]], [["Ann", "Bo"]], [["Cy"]]]
+    path = writers.hart(profile, ["Ann", "Bo", "Cy"], tmp_path)
+    with pytest.raises(DataError, match="not ranked: 2 of 3 ballots choose several"):
+        permix.read(path, contest="Mayor")
+
+
+def test_converted_ballots_are_described(tmp_path):
+    """What rules did is no line of a PrefLib header."""
+    from permix.cli.inspect import cleaning_report
+
+    items = NAMES[0]
+    read = permix.read(writers.dominion(profile_of(2, items), items, tmp_path), contest="3")
+    assert cleaning_report(read)
+    permix.write(read, tmp_path / "x.soi")
+    assert "CLEANING" not in (tmp_path / "x.soi").read_text(encoding="utf-8")
+    assert cleaning_report(permix.read(tmp_path / "x.soi")) == {}
+
+
 def test_plain_tables_are_still_tables(tmp_path):
     """Orders without marks, and numbers that could be ranks, are read or asked about as before."""
     path = tmp_path / "x.csv"

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from permix.data.ballots import Ballots
+from permix.data.ballots import MOST_RANKS, Ballots
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.errors import DataError
@@ -53,7 +53,9 @@ def read(source: Source, contest: str | None) -> Ballots:
             for selection in held.get("ContestSelection", ()):
                 of = [candidates.get(number, number) for number in selection.get("CandidateIds", ())]
                 written = str(selection.get("IsWriteIn", "false")).lower() == "true"
-                name = " / ".join(of) or ("write-in" if written else str(selection["@id"]))
+                name = " / ".join(of) or (
+                    f"write-in {selection['@id']}" if written else str(selection["@id"])
+                )
                 names[selection["@id"]] = name
                 listed.append(name)
                 write_ins += [name] * written
@@ -98,8 +100,9 @@ def _marked(source: Source, held: dict[str, Any], names: dict[str, str]) -> list
         for position in selection.get("SelectionPosition", ()):
             if position.get("HasIndication") == "no" or position.get("IsAllocable") == "no":
                 continue
-            rank = int(position.get("Rank") or selection.get("Rank") or 1)
-            if not 1 <= rank <= 1000:
+            said = position.get("Rank") or selection.get("Rank") or 1
+            rank = int(said)
+            if not 1 <= rank <= MOST_RANKS or float(said) != rank:
                 raise DataError(f"{source.path}: rank {rank} of selection {number!r} is none")
             marked.extend([] for _ in range(rank - len(marked)))
             if names[number] not in marked[rank - 1]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.data.ballots import Ballots
+from permix.data.ballots import Ballots, refuse_ranks
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 
@@ -47,6 +47,15 @@ def read(source: Source, contest: str | None) -> Ballots:
     choices = _choices(source, names)
     chosen = chosen_contest({choice.contest: choice.contest for choice in choices}, contest, source.path)
     choices = [choice for choice in choices if choice.contest == chosen]
+    refuse_ranks(max(choice.rank for choice in choices))
+    parties: dict[str, set[str]] = {}
+    for choice in choices:
+        parties.setdefault(choice.name, set()).add(choice.party)
+    # People of one name and several parties are several people.
+    choices = [
+        choice._replace(name=f"{choice.name} ({choice.party})") if len(parties[choice.name]) > 1 else choice
+        for choice in choices
+    ]
     items = list(dict.fromkeys(choice.name for choice in choices))
     n_ranks = max(choice.rank for choice in choices)
     marked = []

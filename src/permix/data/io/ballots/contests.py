@@ -18,18 +18,27 @@ def chosen_contest(contests: Mapping[str, str], asked: str | None, source: objec
     if asked is None:
         if len(contests) == 1:
             return next(iter(contests))
-        listed = [f"{number} ({name})" for number, name in contests.items()]
-        more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-        raise DataError(
-            f"{source} has {len(contests)} contests: {', '.join(listed[:SHOWN])}{more}. Say which with ",
-            Argument("contest"),
-        )
+        said = f"{source} has {len(contests)} contests: {_listed(contests)}. Say which with "
+        raise DataError(said, Argument("contest"))
     wanted = str(asked)
     if wanted in contests:
         return wanted
-    found = [number for number, name in contests.items() if name.casefold() == wanted.casefold()]
+    # Blanks and case do not matter; a part of a name will do where one contest alone has it.
+    called, part = {number: _folded(name) for number, name in contests.items()}, _folded(wanted)
+    found = [number for number, name in called.items() if name == part]
+    found = found or [number for number, name in called.items() if part and part in name]
     if len(found) != 1:
         how_many = f"{len(found)} contests" if found else "no contest"
-        shown = ", ".join(f"{number} ({name})" for number, name in list(contests.items())[:SHOWN])
-        raise DataError(f"{source} has {how_many} called {wanted!r}; it has {shown}")
+        likely = {number: contests[number] for number in found or contests}
+        raise DataError(f"{source} has {how_many} called {wanted!r}; it has {_listed(likely)}")
     return found[0]
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
+def _listed(contests: Mapping[str, str]) -> str:
+    listed = [f"{number} ({name})" for number, name in contests.items()]
+    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
+    return f"{', '.join(listed[:SHOWN])}{more}"

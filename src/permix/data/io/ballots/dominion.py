@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from permix.data.ballots import Ballots, Entry
+from permix.data.ballots import MOST_RANKS, Ballots, Entry
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.errors import DataError
@@ -26,6 +26,9 @@ MANIFESTS = ("ContestManifest.json", "CandidateManifest.json")
 def recognized(source: Source) -> str | None:
     """Say by what the format is recognized; None where it is another."""
     base = {name.rpartition("/")[2] for name in source.names}
+    folders = {name.rpartition("/")[0] for name in source.names if _EXPORT.fullmatch(name.rpartition("/")[2])}
+    if len(folders) > 1:
+        raise DataError(f"{source.path} has exports in {len(folders)} folders; give one of them alone")
     exports = [name for name in base if _EXPORT.fullmatch(name)]
     if exports and all(name in base for name in MANIFESTS):
         return f"{len(exports)} CvrExport files beside ContestManifest.json and CandidateManifest.json"
@@ -79,15 +82,16 @@ def read(source: Source, contest: str | None) -> Ballots:
                             "CandidateManifest.json"
                         )
                     ballot.append(len(agents))
-                    rank.append(int(mark.get("Rank") or 1) - 1)
+                    at = mark.get("Rank") or 1
+                    if not isinstance(at, int) or not 1 <= at <= MOST_RANKS:
+                        raise DataError(f"{source.path}: a mark of contest {number} has the rank {at!r}")
+                    rank.append(at - 1)
                     item.append(codes[mark["CandidateId"]])
                 agents.append(f"{session['TabulatorId']}-{session['BatchId']}-{session['RecordId']}")
                 precinct.append(portions.get(shown.get("PrecinctPortionId"), ""))
                 counting.append(groups.get(session.get("CountingGroupId"), ""))
     if not agents:
         raise DataError(f"{source.path}: no ballot has contest {number} ({known[str(number)]})")
-    if min(rank, default=0) < 0:
-        raise DataError(f"{source.path}: a mark of contest {number} has a rank below 1")
     of_party = {
         name: parties.get(next(iter(entry.get("Affiliations") or ()), None), "")
         for name, entry in zip(names, listed, strict=True)

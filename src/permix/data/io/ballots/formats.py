@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -9,12 +11,20 @@ from typing import NamedTuple
 
 from permix.data.ballots import Ballots
 from permix.data.io.ballots import cdf, clear_ballot, dominion, hart, rank_columns, scottish, votekit
+from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.data.io.text_files import PathLike
 from permix.errors import DataError, FileFormatError, PermixError
 
 # In this order: a table of rank columns is what is left when nothing more special fits.
 FORMATS: tuple[ModuleType, ...] = (dominion, hart, cdf, clear_ballot, votekit, scottish, rank_columns)
+
+
+# What readers run into where parts of a file are not what the format has.
+DAMAGE = (
+    *(LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError),
+    *(csv.Error, zlib.error, EOFError),
+)
 
 
 class Recognized(NamedTuple):
@@ -37,6 +47,8 @@ class Recognized(NamedTuple):
 
     def read(self, contest: str | None = None) -> Ballots:
         """Read the marks of one contest."""
+        if contest is not None:
+            contest = chosen_contest(self.contests(), contest, self.source.path)
         with self._structure():
             found: Ballots = self.format.read(self.source, contest)
         return found
@@ -48,7 +60,7 @@ class Recognized(NamedTuple):
             yield
         except PermixError:
             raise
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except DAMAGE as error:
             why = f"{type(error).__name__}: {error}"
             said = f"{self.source.path} looks like {self.title}, but is damaged or of another version ({why})"
             raise FileFormatError(said, self.source.path) from error
@@ -58,7 +70,12 @@ def recognize(path: PathLike) -> Recognized | None:
     """Return the format of ballots that a file, folder or zip has; None where it is none of them."""
     source = Source(path)
     for each in FORMATS:
-        why = each.recognized(source)
+        try:
+            why = each.recognized(source)
+        except csv.Error as error:
+            raise FileFormatError(
+                f"{path}: not a table ({error}); look for quotes that are not closed", path
+            ) from error
         if why is not None:
             return Recognized(each, source, why)
     return None

@@ -22,7 +22,14 @@ from permix.data.labels import Array
 from permix.errors import DataError
 
 TITLE = "Table of ballots, a column for each rank"
-NOTHING = frozenset(["", "undervote", "skipped", "skippedrank", "blank", "none", "novote", "nan", "na"])
+NOTHING = frozenset(
+    [
+        *("", "undervote", "undervoted", "skipped", "skip", "skippedrank", "blank", "none", "novote"),
+        *("noselection", "exhausted", "n/a"),
+    ]
+)
+# Missing values as programs write them: a person may be called Na.
+MISSING = frozenset(["NA", "NaN", "nan", "NULL", "null", "<NA>", "-"])
 SEVERAL = frozenset(["overvote", "overvoted"])
 WEIGHTS = USUAL_NAMES["count"] | {"weight"}
 IDS = USUAL_NAMES["agent"] | {"castvoterecord", "cvr", "ballotid", "id", "recordid", "ballot"}
@@ -37,6 +44,16 @@ MOST_COLUMNS = 10_000
 def is_write_in(name: str) -> bool:
     """Whether a name says that it stands for people who were written in."""
     return "writein" in plain(name) or plain(name) == "uwi"
+
+
+def is_nothing(text: str) -> bool:
+    """Whether an entry says that nobody was marked."""
+    return plain(text) in NOTHING or text in MISSING
+
+
+def is_several(text: str) -> bool:
+    """Whether an entry says that several were marked: ``overvote``, ``Overvote (2)``."""
+    return re.fullmatch(r"overvoted?(\(.*\))?", plain(text)) is not None
 
 
 class Header(NamedTuple):
@@ -62,10 +79,11 @@ def recognized(source: Source) -> str | None:
     found = header_of(names)
     if found is None:
         return None
-    if source.path.suffix.lower() != ".xlsx" and not (
-        _names_candidates(source, found) and (found.others or _has_marks(source))
-    ):
-        return None  # plain orders, or numbers that may be ranks: the reader of tables knows, or asks
+    looks = _looks(source, found)
+    is_sheet = source.path.suffix.lower() == ".xlsx"
+    answers = looks.repeats and not looks.marks
+    if not looks.names or answers or not (found.others or looks.marks or is_sheet):
+        return None  # plain orders, ranks or answers: the reader of tables knows, or asks
     some = next(iter(found.ranks.values()))
     return f"columns {names[some[1]]!r} to {names[some[max(some)]]!r} hold the ranks"
 
@@ -78,11 +96,16 @@ def header_of(names: list[str]) -> Header | None:
     for place, name in enumerate(names[:MOST_COLUMNS]):
         match = _RANK.fullmatch(str(name)) or _NTH.fullmatch(str(name))
         if match is not None:
-            ranks.setdefault(match[1].strip(), {})[int(match[2])] = place
+            of_contest = ranks.setdefault(match[1].strip(), {})
+            if int(match[2]) in of_contest:
+                return None  # two columns for one rank: the reader of tables says so
+            of_contest[int(match[2])] = place
         elif plain(name) in WEIGHTS and weight is None:
             weight = place
         elif (plain(name) in IDS or not str(name).strip()) and agent is None:
             agent = place
+        elif str(name) in others:
+            return None
         else:
             others[str(name)] = place
     whole = {contest: by for contest, by in ranks.items() if sorted(by) == list(range(1, len(by) + 1))}
@@ -110,7 +133,7 @@ def read(source: Source, contest: str | None) -> Ballots:
         place = by_rank[rank]
         marks.add(rank - 1, [row[place] if place < len(row) else "" for row in rows])
     ballot, order = marks.arrays()
-    counts, kept = _counts(rows, header.weight, source)
+    counts = _counts(rows, header.weight, source)
     if not len(marks.codes):
         raise DataError(f"{source.path}: no ballot names a candidate")
 
@@ -118,6 +141,10 @@ def read(source: Source, contest: str | None) -> Ballots:
         return np.array([row[place] if place < len(row) else "" for row in rows], dtype=object)
 
     about = {"TITLE": "" if chosen == "1" else chosen, "FORMAT": TITLE}
+    told = tuple(sorted(marks.marks))
+    done = "read as ranks left empty, or as overvotes"
+    n_told = int(counts[marks.rows_with_marks].sum()) if told else 0
+    audit = (Entry("entries that are marks and no candidates", done, n_told, told),) if told else ()
     whole = Ballots(
         items=tuple(marks.codes),
         n_ranks=len(by_rank),
@@ -129,8 +156,9 @@ def read(source: Source, contest: str | None) -> Ballots:
         covariates={name: column(place) for name, place in header.others.items()},
         write_ins=tuple(name for name in marks.codes if is_write_in(name)),
         metadata=about,
+        audit=audit,
     )
-    return whole if kept.all() else _some_rows(whole, kept)
+    return whole.without_empty_rows()
 
 
 class _Marks:
@@ -141,13 +169,21 @@ class _Marks:
         self.ballot: list[int] = []
         self.rank: list[int] = []
         self.item: list[int] = []
+        self._marked_rows: set[int] = set()
+        self.marks: set[str] = set()  # entries that are no candidates
         self._known: dict[Any, int | None] = {}
+
+    @property
+    def rows_with_marks(self) -> list[int]:
+        return sorted(self._marked_rows)
 
     def add(self, rank: int, entries: list[Any]) -> None:
         for row, entry in enumerate(entries):
             if entry not in self._known:
                 self._known[entry] = self._code(entry)
             code = self._known[entry]
+            if (code is None or code == UNNAMED) and entry not in (None, ""):
+                self._marked_rows.add(row)
             if code is not None:
                 self.ballot.append(row)
                 self.rank.append(rank)
@@ -155,10 +191,11 @@ class _Marks:
 
     def _code(self, entry: Any) -> int | None:
         text = "" if entry is None else str(entry).strip()
-        word = plain(text)
-        if word in NOTHING:
+        if is_nothing(text):
+            self.marks |= {text} if text else set()
             return None
-        if word in SEVERAL:
+        if is_several(text):
+            self.marks.add(text)
             return UNNAMED
         return self.codes.setdefault(text, len(self.codes))
 
@@ -167,29 +204,10 @@ class _Marks:
         return ballot, np.lexsort((np.array(self.rank, np.int32), ballot))
 
 
-def _some_rows(ballots: Ballots, kept: Array) -> Ballots:
-    """Leave out rows of count 0, and say so."""
-    from dataclasses import replace
-
-    of = np.cumsum(kept) - 1
-    stays = kept[ballots.ballot]
-    n = int(np.count_nonzero(~kept))
-    return replace(
-        ballots,
-        counts=ballots.counts[kept],
-        ballot=of[ballots.ballot[stays]],
-        rank=ballots.rank[stays],
-        item=ballots.item[stays],
-        agents=None if ballots.agents is None else ballots.agents[kept],
-        covariates={name: values[kept] for name, values in ballots.covariates.items()},
-        audit=(*ballots.audit, Entry("rows with a count of 0", f"left out, {n} of them", 0)),
-    )
-
-
-def _counts(rows: list[list[Any]], place: int | None, source: Source) -> tuple[Array, Array]:
-    """Return how many ballots each row stands for, and which stand for any."""
+def _counts(rows: list[list[Any]], place: int | None, source: Source) -> Array:
+    """Return how many ballots each row stands for."""
     if place is None:
-        return np.ones(len(rows), np.int64), np.ones(len(rows), np.bool_)
+        return np.ones(len(rows), np.int64)
     counts = np.empty(len(rows), np.int64)
     for row, entries in enumerate(rows):
         try:
@@ -202,7 +220,7 @@ def _counts(rows: list[list[Any]], place: int | None, source: Source) -> tuple[A
                 f"{source.path}, line {row + 2}: the weight {shown!r} is not a whole number from 0 on"
             )
         counts[row] = int(value)
-    return counts, counts > 0
+    return counts
 
 
 def _rows(source: Source) -> tuple[list[str], list[list[Any]]]:
@@ -210,9 +228,22 @@ def _rows(source: Source) -> tuple[list[str], list[list[Any]]]:
     if source.path.suffix.lower() == ".xlsx":
         return _sheet(source)
     text = source.text(source.names[0])
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text.partition("\n")[0]))
-    names = next(lines)
-    return names, [row for row in lines if row]
+    delimiter = _delimiter(text.partition("\n")[0])
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    names, rows = next(lines), []
+    for row in lines:
+        if not row:
+            continue
+        if len(row) != len(names):
+            raise source.fail(
+                source.names[0],
+                f"line {lines.line_num} has {len(row)} fields where the first line has {len(names)}; put "
+                "names with a comma into quotes",
+            )
+        if any("\n" in entry or "\0" in entry for entry in row):
+            raise source.fail(source.names[0], f"line {lines.line_num}: an entry goes over several lines")
+        rows.append(row)
+    return names, rows
 
 
 def _sheet(source: Source) -> tuple[list[str], list[list[Any]]]:
@@ -226,21 +257,24 @@ def _delimiter(line: str) -> str:
     return max(",\t;|", key=line.count)
 
 
-def _names_candidates(source: Source, header: Header) -> bool:
-    """Whether the first lines have names at some rank: numbers alone could be ranks of items."""
-    text = source.head.decode("utf-8-sig", errors="replace")
-    lines = text.splitlines()[:200]
+class _Looks(NamedTuple):
+    """What entries at the ranks look like, all of them."""
+
+    names: bool  # whether some are names: numbers and ordinals alone could be ranks of items
+    marks: bool  # whether some are marks that no candidate is called
+    repeats: bool  # whether most rows have an entry twice, as answers to questions do
+
+
+def _looks(source: Source, header: Header) -> _Looks:
+    rows = _rows(source)[1]
     places = [place for by_rank in header.ranks.values() for place in by_rank.values()]
-    for row in csv.reader(lines[1:], delimiter=_delimiter(lines[0])):
-        for place in places:
-            entry = row[place].strip() if place < len(row) else ""
-            if plain(entry) not in NOTHING | SEVERAL and not re.fullmatch(r"[-+]?[0-9.]+", entry):
-                return True
-    return False
-
-
-def _has_marks(source: Source) -> bool:
-    """Whether the beginning of a file has entries that are marks and no candidates."""
-    text = source.head.decode("utf-8-sig", errors="replace")
-    found = {plain(entry) for entry in re.split(r'[,;\t|\n\r"]', text)}
-    return bool(found & (NOTHING | SEVERAL) - {"", "none", "na", "nan", "blank"})
+    entries = {entry for row in rows for entry in (str(row[place]).strip() for place in places)}
+    candidates = {entry for entry in entries if not (is_nothing(entry) or is_several(entry))}
+    plain_names = {e for e in candidates if not re.fullmatch(r"[-+]?[0-9.]+(st|nd|rd|th)?", e)}
+    again = 0
+    for row in rows:
+        listed = [e for e in (str(row[place]).strip() for place in places) if e in candidates]
+        again += len(set(listed)) < len(listed)
+    telling = {plain(entry) for entry in entries} - {"", "none", "blank", "-"}
+    marked = any(is_several(entry) or plain(entry) in NOTHING & telling for entry in entries)
+    return _Looks(len(plain_names) > len(candidates) / 2, marked, 2 * again > len(rows))

@@ -30,10 +30,16 @@ def contests(source: Source) -> dict[str, str]:
     return {"1": str(read(source, None).metadata["TITLE"])}
 
 
+def _without_blank_end(row: list[str]) -> list[str]:
+    while row and not row[-1]:
+        row.pop()
+    return row
+
+
 def read(source: Source, contest: str | None) -> Ballots:
     """Read the ballots of the ward."""
     lines = csv.reader(io.StringIO(source.text(source.names[0]), newline=""))
-    rows = [[entry.strip() for entry in row if entry.strip()] for row in lines]
+    rows = [_without_blank_end([entry.strip() for entry in row]) for row in lines]
     rows = [row for row in rows if row]
 
     def fail(line: int, why: str) -> Exception:
@@ -53,11 +59,15 @@ def read(source: Source, contest: str | None) -> Ballots:
                 parties[row[1]] = row[2]
         elif row[0].isdecimal():
             if names or not all(entry.isdecimal() for entry in row):
-                raise fail(line, "a ballot is a count and numbers of candidates")
+                raise fail(line, "a ballot is a count and numbers of candidates, best first, without gaps")
             counts.append(int(row[0]))
             ballots.append([int(entry) for entry in row[1:]])
-        else:
+        elif names and not title and len(row) == 1:
             title = row[0]
+        else:
+            raise fail(
+                line, f"{','.join(row)!r} is neither a ballot nor a candidate nor the name of the ward"
+            )
     if sorted(names) != list(range(1, n_items + 1)):
         raise source.fail("", f"{n_items} candidates are said to stand, {len(names)} are named")
     if len(set(names.values())) < n_items:

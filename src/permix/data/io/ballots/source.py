@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ class Source:
         try:
             with zipfile.ZipFile(self.path) as archive:
                 return archive.read(self._zip_members[name])
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, zlib.error) as error:
             raise FileFormatError(f"{self.path}, {name}: cannot be unpacked ({error})", self.path) from error
 
     @cached_property
@@ -95,6 +96,8 @@ class Source:
     def xml(self, name: str) -> ElementTree.Element:
         """Return a file of XML that defines no entities: these can grow without bound or name other files."""
         content = self.read(name)
+        if b"\0" in content:
+            raise self.fail(name, "XML that is not UTF-8 is not read; convert it to UTF-8")
         if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
             raise self.fail(name, "XML with a DOCTYPE, which ballots do not need, is not read")
         try:

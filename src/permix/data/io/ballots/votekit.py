@@ -40,6 +40,11 @@ def read(source: Source, contest: str | None) -> Ballots:
         raise source.fail("", "a VoteKit profile without candidates or rankings") from None
     pairs = re.findall(r"\(([^()]*):([^():]*)\)", listed)
     names = {short: name for name, short in pairs}
+    rebuilt = ",".join(f"({name}:{short})" for name, short in pairs)
+    if len(names) < len(pairs) or rebuilt != listed.strip():
+        raise source.fail(
+            "", "the candidates cannot be told apart: two short names are the same, or a name has brackets"
+        )
     columns = lines[start].split(",")
     n_ranks = sum(name.startswith("Ranking_") for name in columns)
     rows, counts = [], []
