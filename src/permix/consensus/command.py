@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from permix.cli.command import Option
-from permix.cli.inspect import cleaning_report, print_cleaning
 from permix.cli.output import count_of, fitting, print_json, print_table, terminal_width
 from permix.cli.votes import ReadOptions
 
@@ -22,6 +21,7 @@ OPTIONS: Mapping[str, Option] = {
 
 def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
     """Print the Kemeny consensus of a file of votes."""
+    from permix.cli.inspect import cleaning_report, print_cleaning
     from permix.consensus.kemeny import another_as_good, kemeny
 
     votes = options.read()
