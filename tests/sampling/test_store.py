@@ -221,9 +221,7 @@ def test_newer_version(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatc
         content = {key: value for key, value in manifest.items() if key not in files.RESERVED}
         files.write_archive(path, content, arrays)
         monkeypatch.undo()
-    with pytest.raises(
-        FileFormatError, match=r"format version 9; .* up to [12]: update permix"
-    ):
+    with pytest.raises(FileFormatError, match=r"format version 9; .* up to [12]: update permix"):
         run(tmp_path, 5)
 
 
