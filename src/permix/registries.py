@@ -14,6 +14,15 @@ from typing import Any, NamedTuple
 
 from permix.errors import DataError
 
+# What may be done about marks on ballots that are no plain ranking; the first of each is the default.
+BALLOT_RULES: Mapping[str, tuple[str, ...]] = {
+    "overvotes": ("truncate", "skip", "random", "drop"),
+    "skipped": ("stop-after-two", "stop-after-one", "close-up"),
+    "repeats": ("first", "truncate"),
+    "write_ins": ("keep", "merge", "drop"),
+    "names": ("keep", "merge"),
+}
+
 
 def part(place: str) -> Any:
     """Import what "module:name" says."""

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from permix.data.ballots import Ballots
-from permix.data.cleaning import RULES, audit_of, clean, names_alike
+from permix.data.cleaning import audit_of, clean, names_alike
 from permix.errors import DataError, ParameterError
+from permix.registries import BALLOT_RULES as RULES
 
 NAMES = ("a", "b", "c", "d")
 
@@ -170,7 +171,9 @@ def test_unknown_rules_are_refused(rule):
         clean(Ballots.from_rows([[["a"]]]), **{rule: "guess"})
 
 
-def test_the_command_line_has_the_same_rules():
-    from permix.cli.votes import RULES as SHOWN
+def test_the_first_of_each_rule_is_the_default():
+    from permix.data.cleaning import Rules
 
-    assert SHOWN == RULES
+    assert {name: getattr(Rules(), name) for name in RULES} == {
+        name: words[0] for name, words in RULES.items()
+    }

@@ -14,7 +14,6 @@ from scipy.special import logsumexp
 
 from permix.dp_mallows import moves as dp_mallows_moves
 from permix.dp_mallows.fit import burn_in_move, sweep_move
-from permix.dp_mallows.jumps import Jumps
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
 from permix.dp_mallows.lists.seating_jit import (
@@ -56,7 +55,6 @@ from tests.dp_mallows.list_cases import (
 from tests.every_run import first_in_every_run, turns_in_every_run
 from tests.oracles.dp_mallows import (
     Enumeration,
-    dirichlet_process,
     gamma_dirichlet_process,
     gaps,
     kolmogorov_bound,
@@ -65,7 +63,6 @@ from tests.oracles.dp_mallows import (
     visit_frequencies,
 )
 from tests.oracles.mixtures import total_variation, total_variation_bound
-from tests.oracles.partitions import restricted_growth_strings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -541,8 +538,6 @@ def test_centers_and_decays_of_a_fit(assignments):
 # Many items: far skips share a bin, and a visit is a proposal.
 
 N_MANY = 70
-MANY = ((0,), (0, 1), (2, 0), (1,))
-MANY_PRIOR = {"strength": 0.6, "rates": (30.0, 8.0)}
 
 
 def exact_predictive(model, totals, counts, skips):
@@ -647,77 +642,3 @@ def test_visits_to_large_clusters_are_exact(discount):
         np.testing.assert_allclose(proposals, np.tile(exact, (len(exact), 1)), rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(taken, proposals, atol=1e-15)
         assert refused == 0
-
-
-def many_log_marginals(lists, n_items, strength, rates):
-    """ln p(lists of a cluster) for every set of agents, by summing over the places of three items."""
-    places = np.array(list(permutations(range(n_items), 3)), dtype=np.int16).T
-    codes = []
-    for row in lists:
-        code = []
-        for j, item in enumerate(row):
-            skip = places[item].astype(np.int64)
-            for earlier in row[:j]:
-                skip -= places[earlier] < places[item]
-            code.append(skip)
-        codes.append(code)
-    result = {}
-    for mask in range(1, 2 ** len(lists)):
-        members = [i for i in range(len(lists)) if mask >> i & 1]
-        score = np.zeros(places.shape[1])
-        for j in range(max(len(lists[i]) for i in members)):
-            skips = [codes[i][j] for i in members if len(codes[i]) > j]
-            a, c, m = strength * rates[j], strength + len(skips), n_items - 1 - j
-            total = sum(skips)
-            table = np.array([quadrature(a + s, c, m) for s in range(int(total.max()) + 1)])
-            score += table[total] - quadrature(a, strength, m)
-        result[tuple(members)] = float(logsumexp(score)) - math.log(places.shape[1])
-    return result
-
-
-@cache
-def many_posterior(finite):
-    """Partitions of lists over 70 items that mention three of them, and their probabilities."""
-    marginals = many_log_marginals(MANY, N_MANY, MANY_PRIOR["strength"], MANY_PRIOR["rates"])
-    # Lemma 1.
-    assert marginals[(0,)] == pytest.approx(-math.log(N_MANY), abs=1e-9)
-    assert marginals[(1,)] == pytest.approx(-math.log(N_MANY * (N_MANY - 1)), abs=1e-9)
-    partitions = list(restricted_growth_strings(len(MANY)))
-    prior = mixture_of_finite_mixtures(2.0, 0.7) if finite else dirichlet_process(1.0)
-    logs = [
-        math.log(prior(labels))
-        + sum(
-            marginals[tuple(i for i, label in enumerate(labels) if label == k)]
-            for k in range(max(labels) + 1)
-        )
-        for labels in partitions
-    ]
-    return partitions, np.exp(np.array(logs) - logsumexp(logs))
-
-
-MANY_MOVES = {
-    "visits": [Centers(), CollapsedSeating()],
-    "pins": [CollapsedSeating(), Centers(), ParallelSeating(0.5)],
-    "split-merge": [CollapsedSeating(0.4), Centers(), ListSplitMerge(2, 2)],
-    "jumps": [Centers(), Jumps(3, splits=0.5)],
-}
-
-
-def many_chain_agrees(move, n_steps, seed):
-    finite = move == "jumps"
-    partitions, chances = many_posterior(finite)
-    prior = MixtureOfFiniteMixtures(2.0, 0.7) if finite else DirichletProcess(1.0)
-    state = seated(model_of(MANY, N_MANY, prior, **MANY_PRIOR))
-    visits = visits_of(state, Cycle(MANY_MOVES[move]), partitions, n_steps, seed, checks=20)
-    return agrees(visits, partitions, chances)
-
-
-@pytest.mark.parametrize("move", MANY_MOVES)
-def test_chains_over_many_items(move):
-    assert many_chain_agrees(move, 3000, seed=1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("move", MANY_MOVES)
-def test_long_chains_over_many_items(move):
-    assert many_chain_agrees(move, 60_000, seed=2)

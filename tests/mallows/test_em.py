@@ -67,7 +67,7 @@ def averaged_statistics(em, components, n_rounds):
 @pytest.fixture
 def no_sums(monkeypatch):
     """Rows that leave much open are drawn, however few they are."""
-    monkeypatch.setattr("permix.mallows.sum_rounds.MOST_SETS", 0)
+    monkeypatch.setattr("permix.mallows.rounds.sums.MOST_SETS", 0)
 
 
 def test_monte_carlo_e_step_is_the_expectation(no_sums):

@@ -19,7 +19,7 @@ from permix.mallows.em import MallowsEM
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import predict_proba
-from permix.mallows.sum_rounds import SumRounds
+from permix.mallows.rounds.sums import SumRounds
 from tests.distributions.conditioning.test_pair_words import some_rows
 from tests.mallows.test_em import COMPONENTS, KEY, POSETS, agents_of, enumerated
 from tests.oracles import posets_all as oracle

@@ -9,9 +9,9 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.preference_input import as_preferences
 from permix.kernels.kemeny_search import order_score
 from permix.mallows.em import MallowsEM
-from permix.mallows.level_rounds import LevelRounds
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.word_rounds import WordRounds
+from permix.mallows.rounds.levels import LevelRounds
+from permix.mallows.rounds.words import WordRounds
 from permix.runtime.threads import at_most
 from tests.distributions.conditioning.test_pair_words import some_rows
 

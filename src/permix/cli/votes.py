@@ -11,15 +11,8 @@ import typer
 
 from permix.cli.command import IGNORE, Option, Source
 from permix.errors import DataError
+from permix.registries import BALLOT_RULES
 
-# The words of permix.data.cleaning.RULES, which a test holds against these: loading it takes time.
-RULES = {
-    "overvotes": ("truncate", "skip", "random", "drop"),
-    "skipped": ("stop-after-two", "stop-after-one", "close-up"),
-    "repeats": ("first", "truncate"),
-    "write_ins": ("keep", "merge", "drop"),
-    "names": ("keep", "merge"),
-}
 VOTE_OPTIONS: Mapping[str, Option] = {
     "layout": Option(
         str,
@@ -50,26 +43,28 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         str,
         "Several candidates at one rank: the ballot ends before it (truncate), the rank is passed over "
         "(skip), one of them is drawn (random), or the ballot is left out (drop) [default: truncate].",
-        choices=RULES["overvotes"],
+        choices=BALLOT_RULES["overvotes"],
     ),
     "skipped": Option(
         str,
         "Ranks left out: the ballot ends where two in a row are, or one, or later ranks move up (close-up) "
         "[default: stop-after-two].",
-        choices=RULES["skipped"],
+        choices=BALLOT_RULES["skipped"],
     ),
     "repeats": Option(
         str,
         "A candidate ranked again: the first rank counts, or the ballot ends before the second (truncate) "
         "[default: first].",
-        choices=RULES["repeats"],
+        choices=BALLOT_RULES["repeats"],
     ),
-    "write_ins": Option(str, "Candidates who were written in [default: keep].", choices=RULES["write_ins"]),
+    "write_ins": Option(
+        str, "Candidates who were written in [default: keep].", choices=BALLOT_RULES["write_ins"]
+    ),
     "names": Option(
         str,
         "Candidates whose names differ by case, blanks, punctuation or the order of their parts "
         "[default: keep, and say so].",
-        choices=RULES["names"],
+        choices=BALLOT_RULES["names"],
     ),
     "min_support": Option(
         float, "Leave out candidates on fewer ballots than this; below 1, a share of the ballots.", least=0

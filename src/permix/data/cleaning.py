@@ -20,15 +20,9 @@ from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, ParameterError
+from permix.registries import BALLOT_RULES
 from permix.runtime.seeds import generator
 
-RULES = {
-    "overvotes": ("truncate", "skip", "random", "drop"),
-    "skipped": ("stop-after-two", "stop-after-one", "close-up"),
-    "repeats": ("first", "truncate"),
-    "write_ins": ("keep", "merge", "drop"),
-    "names": ("keep", "merge"),
-}
 # What a rank of a ballot holds instead of a candidate: nothing, several candidates, or something removed.
 EMPTY, OVERVOTE, REMOVED = -1, -2, -3
 WRITE_IN = "write-in"
@@ -49,7 +43,7 @@ class Rules:
     min_answers: int = 1
 
     def __post_init__(self) -> None:
-        for name, choices in RULES.items():
+        for name, choices in BALLOT_RULES.items():
             value = getattr(self, name)
             if value not in choices:
                 raise ParameterError(name, value, " or ".join(map(repr, choices)))

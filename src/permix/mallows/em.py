@@ -23,11 +23,11 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
 from permix.distributions.conditioning.tournaments_jit import count_drawn
 from permix.mallows.exchanges import ExactRows, exchange_neighbors
-from permix.mallows.level_rounds import LevelRounds
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.statistics import Statistics, improve, responsibilities
-from permix.mallows.sum_rounds import SumRounds, are_few
-from permix.mallows.word_rounds import WordRounds
+from permix.mallows.rounds.levels import LevelRounds
+from permix.mallows.rounds.statistics import Statistics, improve, responsibilities
+from permix.mallows.rounds.sums import SumRounds, are_few
+from permix.mallows.rounds.words import WordRounds
 from permix.runtime.threads import over_rows
 
 # Independent sets of particles for every agent and component: two give an error.

@@ -12,7 +12,7 @@ from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import MixturePosterior
 from permix.mallows.restarts import best_of_restarts
 from permix.mallows.results import MallowsFit
-from permix.mallows.statistics import responsibilities
+from permix.mallows.rounds.statistics import responsibilities
 from permix.runtime.threads import at_most
 
 

@@ -27,7 +27,7 @@ from permix.kernels.mallows import discordance_by_gap, log_normalizer
 from permix.mallows.chains_jit import move_rows, pair_rows, range_rows
 from permix.mallows.downsets_jit import exact_draw_rows, exact_pair_rows, items_before
 from permix.mallows.posterior_jit import partition_pair_rows
-from permix.mallows.sum_rounds import sums_of_rows
+from permix.mallows.rounds.sums import sums_of_rows
 from permix.runtime.threads import over_rows
 
 PARTITION, DOWN_SETS, DRAWS = 0, 1, 2

@@ -23,8 +23,8 @@ from permix.kernels.comparisons import weigh_levels_compiled
 from permix.kernels.kemeny_search import improve_by_insertion
 from permix.kernels.pairwise_counts import preference_pair_counts
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.statistics import Statistics, improve
-from permix.mallows.word_rounds import WordRounds
+from permix.mallows.rounds.statistics import Statistics, improve
+from permix.mallows.rounds.words import WordRounds
 from permix.runtime.threads import over_rows
 
 # Agents that take part, per component and at most; more do not make a better start.

@@ -442,6 +442,7 @@ def jump(key, form, lists, tables, pseudo_count, rate, components, n, n_tries, s
     log_mix, other, logs = np.empty(n_lists), np.empty(n_lists), np.empty(n_lists)
     mix(components, n, -1, -1, -1, -1, log_mix)
     parts, chances = np.empty(2, np.int64), np.empty(components.shares.size)
+    given = (stream, form, lists, tables, pseudo_count, rate, components)
     for _ in range(n_tries):
         kind = integers(stream, 2)
         if uniform(stream) < splits:
@@ -452,42 +453,14 @@ def jump(key, form, lists, tables, pseudo_count, rate, components, n, n_tries, s
         if kind == BIRTH:
             surprise(lists, tables.skips, log_mix, logs)
             anchor = draw_list(stream, lists, logs, log_mix)
-            log_ratio = birth_ratio(
-                stream,
-                form,
-                lists,
-                tables,
-                pseudo_count,
-                rate,
-                components,
-                n,
-                n,
-                anchor,
-                True,
-                log_mix,
-                other,
-            )
+            log_ratio = birth_ratio(*given, n, n, anchor, True, log_mix, other)
         elif kind == DEATH:
             for k in range(n):
                 chances[k] = 1.0 / (SMALL + n_agents * components.shares[k])
             chosen = draw_index(uniform(stream), chances, n)
             mix(components, n, chosen, -1, -1, -1, other)
             anchor = draw_list(stream, lists, components.logs[chosen], log_mix)
-            log_ratio = -birth_ratio(
-                stream,
-                form,
-                lists,
-                tables,
-                pseudo_count,
-                rate,
-                components,
-                n,
-                chosen,
-                anchor,
-                False,
-                other,
-                logs,
-            )
+            log_ratio = -birth_ratio(*given, n, chosen, anchor, False, other, logs)
         elif kind == SPLIT:
             left = uniform(stream)
             chosen = 0
@@ -495,39 +468,11 @@ def jump(key, form, lists, tables, pseudo_count, rate, components, n, n_tries, s
                 left -= components.shares[chosen]
                 chosen += 1
             parts[0], parts[1] = n, n + 1
-            log_ratio = split_ratio(
-                stream,
-                form,
-                lists,
-                tables,
-                pseudo_count,
-                rate,
-                components,
-                n,
-                chosen,
-                parts,
-                True,
-                log_mix,
-                other,
-            )
+            log_ratio = split_ratio(*given, n, chosen, parts, True, log_mix, other)
         else:
             parts[0] = chosen
             parts[1], log_choice = competitor(stream, lists, components, n, -1, chosen, -1, log_mix, -1)
-            log_ratio = -log_choice - split_ratio(
-                stream,
-                form,
-                lists,
-                tables,
-                pseudo_count,
-                rate,
-                components,
-                n,
-                n,
-                parts,
-                False,
-                other,
-                log_mix,
-            )
+            log_ratio = -log_choice - split_ratio(*given, n, n, parts, False, other, log_mix)
         if log_ratio < 0.0 and uniform(stream) >= np.exp(log_ratio):
             continue
         book[kind] += 1

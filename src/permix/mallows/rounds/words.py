@@ -9,7 +9,7 @@ from permix.distributions.conditioning.agent_posteriors import log_normalizer_ta
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.pair_words import PairWords, pairs_of
 from permix.mallows.em_jit import ROWS, neighbor_gains, share_out
-from permix.mallows.statistics import Statistics
+from permix.mallows.rounds.statistics import Statistics
 from permix.runtime.threads import over_rows
 
 NO_UNIFORMS = np.empty(0)

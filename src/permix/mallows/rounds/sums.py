@@ -13,7 +13,7 @@ from permix.kernels.kemeny_search import order_score
 from permix.kernels.mallows import log_normalizer
 from permix.kernels.pairwise_counts import PreferenceArrays
 from permix.mallows.downsets_jit import items_before, normalizer_rows
-from permix.mallows.statistics import Statistics, shared_out
+from permix.mallows.rounds.statistics import Statistics, shared_out
 from permix.runtime.threads import over_rows
 
 # Down-sets of all different rows together up to which rounds are exact: some milliseconds each.

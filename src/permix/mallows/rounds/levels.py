@@ -12,7 +12,7 @@ from permix.distributions.conditioning.agent_posteriors import (
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.kernels.comparisons import weigh_levels_compiled
-from permix.mallows.statistics import Statistics, shared_out
+from permix.mallows.rounds.statistics import Statistics, shared_out
 from permix.runtime.threads import over_rows
 
 

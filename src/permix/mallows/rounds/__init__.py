@@ -1,0 +1,1 @@
+"""Rounds of EM, one way for each kind of rows: words of pairs, levels, sums over all orders."""
