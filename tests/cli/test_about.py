@@ -38,7 +38,10 @@ def test_the_file_says_what_was_done(run, fit):
 
 @pytest.mark.parametrize(
     "told",
-    ["text", ["x"], {"cleaning": "x"}, {"cleaning": [{"found": {}}]}, {"selection": [1]}, {"other": []}],
+    [
+        *("text", ["x"], {"cleaning": "x"}, {"cleaning": [{"found": {}}]}, {"cleaning": [{"found": "x"}]}),
+        *({"selection": [1]}, {"other": []}),
+    ],
 )
 def test_what_is_no_table_is_left_out(run, fit, tmp_path, told):
     manifest, arrays = read_archive(fit)
