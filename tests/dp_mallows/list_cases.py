@@ -55,12 +55,7 @@ def placed(model, labels, centers):
 
 
 def put(state, labels, centers):
-    state.labels[:] = labels
-    state.n_clusters = len(centers)
-    state.make_room(len(centers) + 1)
-    for k, center in enumerate(centers):
-        state.clusters.places[list(center), k] = np.arange(len(center))
-    state.refresh()
+    state.put(np.asarray(labels), np.array([list(center) for center in centers]))
 
 
 def naive_statistics(state):
