@@ -55,7 +55,12 @@ def placed(model, labels, centers):
 
 
 def put(state, labels, centers):
-    state.put(np.asarray(labels), np.array([list(center) for center in centers]))
+    state.labels[:] = labels
+    state.n_clusters = len(centers)
+    state.make_room(len(centers) + 1)
+    for k, center in enumerate(centers):
+        state.clusters.places[list(center), k] = np.arange(len(center))
+    state.refresh()
 
 
 def naive_statistics(state):

@@ -39,15 +39,12 @@ class ClusterDraws:
         """Rows of the clusters of draw ``d``."""
         return slice(int(self.starts[d]), int(self.starts[d + 1]))
 
-    def prior_of(self, d: int) -> PartitionPrior:
-        """Return the prior at the concentration of draw ``d``."""
-        if isinstance(self.prior, DirichletProcess):
-            return DirichletProcess(float(self.concentration[d]))
-        return self.prior
-
     def log_weights(self, d: int) -> Array:
         """Log prior weights of the clusters of draw ``d`` and, last, of a new one; they sum to one."""
-        return self.prior_of(d).sequential_log_weights(self.sizes[self.of_draw(d)])
+        prior = self.prior
+        if isinstance(prior, DirichletProcess):
+            prior = DirichletProcess(float(self.concentration[d]))
+        return prior.sequential_log_weights(self.sizes[self.of_draw(d)])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,6 @@ from permix.distributions.base import Estimate
 from permix.dp_mallows.decay_prior import LearnDecayPrior
 from permix.dp_mallows.draws import ClusterDraws, Overlap
 from permix.dp_mallows.jumps import Jumps
-from permix.dp_mallows.left_out import log_left_out, stacked_agents, stacked_draws, weights_without
 from permix.dp_mallows.lists.top_lists_jit import top_lists
 from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating, seat
 from permix.dp_mallows.parameters import DPMallowsParameters
@@ -30,7 +29,7 @@ from permix.moves.state import first_concentration
 from permix.partitions import MixtureOfFiniteMixtures
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import EstimatedPartition, evenly_spaced, spaced
+from permix.posterior.estimated import EstimatedPartition, evenly_spaced
 from permix.runtime.progress import Display
 from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
@@ -182,9 +181,6 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
     estimate = readable(nearest, labels)
     # What is reported of the published samplers' partitions is exact.
     clusters = draw_clusters(exact, settings, draws)
-    agents = stacked_agents(draws)
-    if agents is not None:
-        clusters = stacked(exact, settings, draws, clusters, agents)
     warn_if_chains_disagree(draws)
     fit = DPMallowsFit(settings, rankings.items, rankings, draws, estimate, clusters)
     if fit.shows_a_draw:
@@ -319,45 +315,19 @@ def first_state(
     return state
 
 
-def stacked(
-    model: ListModel, settings: DPMallowsParameters, draws: Draws, clusters: ClusterDraws, agents: Array
-) -> ClusterDraws:
-    """Draw centers and decays once more, for as many draws of each chain as its weight says.
-
-    Chains that disagree are weighed by how well they predict these agents, left out (``left_out``), under the
-    evenly spaced draws of ``clusters``.
-    """
-    n_chains, n_draws = draws.arrays["labels"].shape[:2]
-    tried = spaced(n_chains * n_draws, MAX_CLUSTER_DRAWS)
-    log_densities = np.empty((len(tried), len(agents)))
-    for d, row in enumerate(clusters.labels):
-        state = ListState(model)
-        state.take_learned({name: draws.arrays[name][divmod(tried[d], n_draws)] for name in model.learned})
-        state.put(row, clusters.centers[clusters.of_draw(d)])
-        log_densities[d] = log_left_out(state, weights_without(clusters, d), agents)
-    which = stacked_draws(draws, tried, log_densities, MAX_CLUSTER_DRAWS)
-    return draw_clusters(model, settings, draws, which)
-
-
-def draw_clusters(
-    model: ListModel, settings: DPMallowsParameters, draws: Draws, which: Array | None = None
-) -> ClusterDraws:
-    """Draw centers and decays given the labels of evenly spaced draws, or of others, by exact moves.
+def draw_clusters(model: ListModel, settings: DPMallowsParameters, draws: Draws) -> ClusterDraws:
+    """Draw centers and decays given the labels of evenly spaced draws, by exact moves.
 
     A cluster's center starts from that of the cluster of the draw before with which it shares most agents (in
     the first, from the best item at every stage), so that small clusters over many items, whose centers move
     slowly, need not begin anew. The seed is fixed: a fit depends on its draws alone.
     """
-    n_chains, n_draws = draws.arrays["labels"].shape[:2]
-    if which is None:
-        which = spaced(n_chains * n_draws, MAX_CLUSTER_DRAWS)
-    chosen = {
-        name: array.reshape(n_chains * n_draws, *array.shape[2:])[which]
-        for name, array in draws.arrays.items()
-    }
-    labels = chosen["labels"]
-    alpha = np.full(len(labels), first_concentration(model.prior))
-    concentration = chosen.get("concentration", alpha).astype(float)
+    labels = evenly_spaced(draws.arrays["labels"], MAX_CLUSTER_DRAWS)
+    if "concentration" in draws.arrays:
+        concentration = evenly_spaced(draws.arrays["concentration"], MAX_CLUSTER_DRAWS).astype(float)
+    else:
+        concentration = np.full(len(labels), first_concentration(model.prior))
+    learned = {name: evenly_spaced(draws.arrays[name], MAX_CLUSTER_DRAWS) for name in model.learned}
     rng = np.random.default_rng(0)
     starts, sizes, centers, theta = [0], [], [], []
     before: ListState | None = None
@@ -365,7 +335,7 @@ def draw_clusters(
         display.begin("drawing centers", len(labels))
         for d, row in enumerate(labels):
             state = ListState(model)
-            state.take_learned({name: chosen[name][d] for name in model.learned})
+            state.take_learned({name: values[d] for name, values in learned.items()})
             state.set_labels(row, rng)
             if before is not None:
                 heirs = np.zeros((state.n_clusters, before.n_clusters), dtype=np.int64)

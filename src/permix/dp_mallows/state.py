@@ -230,14 +230,6 @@ class ListState(PartitionState):
         self.count_members()
         self.update_centers(rng, START)
 
-    def put(self, labels: np.ndarray, centers: np.ndarray) -> None:
-        """Put agents into clusters 0, 1, ..., and give these their centers, best first."""
-        self.labels[:] = labels
-        self.n_clusters = len(centers)
-        self.make_room(self.n_clusters + 1)
-        self.clusters.places[:, : self.n_clusters] = np.argsort(centers, axis=1).T
-        self.refresh()
-
     def update_centers(self, rng: np.random.Generator, n_rounds: int, which: np.ndarray | None = None) -> int:
         """Move centers ``n_rounds`` times and leave sums and decays right; 0 rounds recompute sums only.
 
