@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from permix.cli.command import IGNORE, Option, Source
+from permix.cli.command import IGNORE, MISSING, Option, Source
 
 if TYPE_CHECKING:
     from permix.data.cells import Cells
@@ -35,11 +35,7 @@ MATRIX_OPTIONS: Mapping[str, Option] = {
         choices=("error", "last"),
     ),
     "ignore": IGNORE,
-    "missing": Option(
-        list[str],
-        "Matrices: a value that stands for a missing cell, such as -1; may be repeated.",
-        metavar="CODE",
-    ),
+    "missing": MISSING,
 }
 
 
