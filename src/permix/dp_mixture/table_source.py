@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.cli.command import IGNORE, Option, Source
+from permix.cli.command import IGNORE, SHEET, Option, Source
+from permix.cli.stdin import spooled
 from permix.errors import Argument, DataError, about_parameters
 
 TABLES = Source(
-    "CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.",
+    "CSV, TSV (plain or .gz), Excel, Parquet, JSON lines, .npy, or scipy sparse .npz; - is standard input.",
     {
         "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
         "header": Option(
@@ -21,6 +22,7 @@ TABLES = Source(
             ("--header/--no-header",),
         ),
         "ignore": IGNORE,
+        "sheet": SHEET,
     },
     "permix.dp_mixture.table_source:read_table",
 )
@@ -101,6 +103,7 @@ class Table(NamedTuple):
 
 def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     """Read a table once."""
+    file = spooled(file)
     row_column, ignore = values.get("row_column"), values.get("ignore") or []
     header = values.get("header")
     if file.suffix in (".npy", ".npz"):
@@ -125,7 +128,7 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     from permix.data.io.frames import read_frame
     from permix.data.io.table_columns import no_column
 
-    frame = read_frame(file, header=header)
+    frame = read_frame(file, header=header, sheet=values.get("sheet"))
     left_out = [*ignore, *([row_column] if row_column else [])]
     for name in left_out:
         if name not in frame.columns:
