@@ -48,7 +48,9 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         _refuse_options(path, [name for name in options if name not in ("contest", "sheet")], "ballots")
         return clean(ballots.read(options.get("contest")), **rules)
     if Path(path).is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a file, and no ballots of Dominion or Hart lie in it")
+        raise IsADirectoryError(
+            f"{path} is a folder, not a file, and no ballots of Dominion or Hart lie in it"
+        )
     check_file(path)
     kind = kind_of(path).name
     reader = READERS[kind]
