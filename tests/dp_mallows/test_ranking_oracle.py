@@ -35,7 +35,7 @@ PRIORS = {"dp": (1.0, 0.0), "pitman-yor": (0.5, 0.3)}
 
 
 def many_digits(a, b, m):
-    with mpmath.workdps(40):
+    with mpmath.workdps(25):
         # The integrand is narrow where much was seen: split around its mode.
         c = b - 1
 
