@@ -1,4 +1,4 @@
-"""Tables of numbers with gaps: every family, files, predictions of rows that lack cells, codes."""
+"""Tables of numbers with gaps: every family, files, predictions of rows that lack cells, missing codes."""
 
 from __future__ import annotations
 

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.cli.command import IGNORE, MISSING, Option, Source
+from permix.cli.command import IGNORE, MISSING, SHEET, Option, Source
+from permix.cli.stdin import spooled
 from permix.errors import Argument, DataError, about_parameters
 
 TABLES = Source(
-    "CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.",
+    "CSV, TSV (plain or .gz), Excel, Parquet, JSON lines, .npy, or scipy sparse .npz; - is standard input.",
     {
         "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
         "header": Option(
@@ -22,6 +23,7 @@ TABLES = Source(
         ),
         "ignore": IGNORE,
         "missing": MISSING,
+        "sheet": SHEET,
     },
     "permix.dp_mixture.table_source:read_table",
 )
@@ -102,6 +104,7 @@ class Table(NamedTuple):
 
 def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     """Read a table once."""
+    file = spooled(file)
     row_column, ignore = values.get("row_column"), values.get("ignore") or []
     header = values.get("header")
     if file.suffix in (".npy", ".npz"):
@@ -130,7 +133,7 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     from permix.data.io.frames import read_frame
     from permix.data.io.table_columns import no_column
 
-    frame = read_frame(file, header=header)
+    frame = read_frame(file, header=header, sheet=values.get("sheet"))
     left_out = [*ignore, *([row_column] if row_column else [])]
     for name in left_out:
         if name not in frame.columns:

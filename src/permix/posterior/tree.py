@@ -20,6 +20,7 @@ DIMS = {
     "missing_cells": ["missing_cell"],
     "row_labels": ["row"],
     "column_labels": ["column"],
+    "prior_rate": ["place"],
     **{name: ["column"] for name in ("scale", "noise_scale", "within_share", "shape")},
 }
 
