@@ -50,7 +50,9 @@ def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()
             layout = Argument("layout", "wide")
             error.args = (Message(*said.parts, ". If it is a matrix, ", layout, " describes it"),)
         raise
-    facts = {**(about or _kind(file)), **describe_votes(votes)}
+    layout = votes.metadata.get("LAYOUT")
+    laid_out = {"layout": layout} if layout else {}
+    facts = {**(about or _kind(file)), **laid_out, **describe_votes(votes)}
     if as_json:
         print_json({"file": str(file), **facts, **cleaning_report(votes)})
         return
@@ -121,7 +123,7 @@ def print_cleaning(report: dict[str, Any]) -> None:
     if "cleaning" in report:
         print()
         print_table(
-            "What was done to the ballots",
+            "What was done to the votes",
             ["found", "how many", "what was done", "which"],
             [
                 [entry["found"], entry["ballots"], entry["done"], _listed(entry["which"])]

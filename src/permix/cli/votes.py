@@ -81,6 +81,11 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         float, "Leave out candidates on fewer ballots than this; below 1, a share of the ballots.", least=0
     ),
     "min_answers": Option(int, "Leave out ballots that rank fewer candidates.", least=0),
+    "strict": Option(
+        bool,
+        "PrefLib: whether a header that disagrees with the lines after it is an error [default: it is].",
+        ("--strict/--no-strict",),
+    ),
     "categories": Option(
         str,
         "Order of the categories in a .cat file: best-first, worst-first, or all their names, best first, "
