@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from permix.cli.command import IGNORE, Option, Source
+from permix.cli.command import IGNORE, MISSING, SHEET, Option, Source
+from permix.cli.stdin import spooled
 
 if TYPE_CHECKING:
     from permix.data.cells import Cells
@@ -35,11 +36,8 @@ MATRIX_OPTIONS: Mapping[str, Option] = {
         choices=("error", "last"),
     ),
     "ignore": IGNORE,
-    "missing": Option(
-        list[str],
-        "Matrices: a value that stands for a missing cell, such as -1; may be repeated.",
-        metavar="CODE",
-    ),
+    "sheet": SHEET,
+    "missing": MISSING,
 }
 
 
@@ -57,7 +55,7 @@ def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> C
 
     row_column = values.get("row_column")
     return read_cells(
-        file,
+        spooled(file),
         values.get("layout") or "auto",
         header=values.get("header"),
         row_column=False if row_column == "" else row_column,
@@ -67,13 +65,15 @@ def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> C
         column=values.get("column_of_cell"),
         value=values.get("value"),
         repeated=values.get("repeated") or "error",
+        sheet=values.get("sheet"),
         new_rows=new_rows,
     )
 
 
 MATRIX = Source(
-    "CSV or TSV (plain or .gz), wide or with lines row,column,value; votes of a Polis conversation; PrefLib "
-    ".cat; or scipy sparse .npz. Blank cells, and those a sparse matrix does not store, are missing.",
+    "CSV, TSV, Excel, Parquet or JSON lines, wide or with lines row,column,value; votes of a Polis "
+    "conversation; PrefLib .cat; or scipy sparse .npz; - is standard input. Blank cells, and those a sparse "
+    "matrix does not store, are missing.",
     MATRIX_OPTIONS,
     "permix.cocluster.matrix_source:read_matrix",
 )

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from permix.data.ballots import UNNAMED, Ballots, Entry
+from permix.data.csr import indptr_of
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
@@ -53,7 +54,9 @@ class Rules:
             raise ParameterError("min_answers", self.min_answers, "a whole number, 0 or more")
 
 
-def clean(ballots: Ballots | Rankings | Preferences, random_state: Any = 0, **rules: Any) -> Rankings:
+def clean(
+    ballots: Ballots | Rankings | Preferences, random_state: Any = 0, **rules: Any
+) -> Rankings | Preferences:
     """Turn marks into rankings, by rules; ``metadata["CLEANING"]`` says what was done to how many ballots.
 
     Parameters
@@ -83,9 +86,9 @@ def clean(ballots: Ballots | Rankings | Preferences, random_state: Any = 0, **ru
 
     Returns
     -------
-    Rankings
-        The rest of the candidates is below those ranked. Rows are ballots in file order, those left out
-        missing; ``agents`` are their ids.
+    Rankings, or Preferences where voters choose several candidates and rank none
+        The rest of the candidates is below those ranked or chosen. Rows are ballots in file order, those
+        left out missing; ``agents`` are their ids.
 
     Examples
     --------
@@ -108,7 +111,8 @@ def clean(ballots: Ballots | Rankings | Preferences, random_state: Any = 0, **ru
     ballots = _with_names(ballots, chosen, audit)
     ballots, gone = _chosen_items(ballots, chosen, audit)
     marked, several = _by_rank(ballots, gone)
-    _refuse_choices(ballots, marked, several)
+    if _are_choices(ballots, marked, several):
+        return _choices(ballots, gone, chosen, audit)
     kept = np.ones(len(ballots), dtype=np.bool_)
     _overvotes(ballots, marked, several, chosen.overvotes, random_state, kept, audit)
     _skipped(ballots, marked, chosen.skipped, kept, audit)
@@ -296,16 +300,51 @@ def _by_rank(ballots: Ballots, gone: Array) -> tuple[Array, Array]:
     return marked.reshape(shape), (n_marks > 1).reshape(shape)
 
 
-def _refuse_choices(ballots: Ballots, marked: Array, several: Array) -> None:
-    """Refuse a contest in which voters choose several candidates and rank none."""
-    if marked.shape[1] > 1:
-        return
+def _are_choices(ballots: Ballots, marked: Array, several: Array) -> bool:
+    """Whether voters of a contest choose several candidates and rank none."""
+    if marked.shape[1] > 1 or ballots.n_choices == 1:
+        return False
     n_marked, n_several = (int(ballots.counts[has.any(axis=1)].sum()) for has in (marked != EMPTY, several))
-    if 2 * n_several > n_marked:
-        raise DataError(
-            f"this contest is not ranked: {n_several} of {n_marked} ballots choose several candidates, with "
-            "no order among them, so there are no rankings to read"
-        )
+    return n_several > 0 and (ballots.n_choices > 1 or 2 * n_several > n_marked)
+
+
+def _choices(ballots: Ballots, gone: Array, rules: Rules, audit: list[Entry]) -> Preferences:
+    """Return choices: those marked are above all others, with no order among them."""
+    named = ballots.item >= 0
+    n_marks = np.bincount(ballots.ballot[named], minlength=len(ballots))
+    most = ballots.n_choices or len(ballots.items)
+    over = n_marks > most
+    over[ballots.ballot[~named]] = True
+    stays = named & ~over[ballots.ballot]
+    stays[named] &= ~gone[ballots.item[named]]
+    code = np.cumsum(~gone) - 1
+    pairs = np.unique(np.stack([ballots.ballot[stays], code[ballots.item[stays]]]), axis=1)
+    sizes = np.bincount(pairs[0], minlength=len(ballots))
+    counts = ballots.counts
+
+    def told(found: str, which: Array) -> None:
+        if which.any():
+            audit.append(Entry(found, "left out", int(counts[which].sum())))
+
+    told(f"ballots with more than {most} choices", over)
+    told("ballots without a choice", ~over & (sizes == 0))
+    told(f"ballots with fewer than {rules.min_answers} choices", (sizes > 0) & (sizes < rules.min_answers))
+    kept = (sizes > 0) & (sizes >= rules.min_answers)
+    if not kept.any():
+        raise DataError("no ballot is left under these rules")
+    done = "candidates marked are above the others, with no order among them"
+    audit.append(Entry("a contest without ranks", done, int(counts[kept].sum())))
+    listed = pairs[1][kept[pairs[0]]]
+    return Preferences._from_arrays(
+        items=tuple(name for place, name in enumerate(ballots.items) if not gone[place]),
+        level_indptr=indptr_of(sizes[kept]),
+        level_items=listed,
+        levels=np.zeros(len(listed), np.int32),
+        rest_below=True,
+        counts=counts[kept],
+        agents=None if ballots.agents is None else ballots.agents[kept],
+        metadata={**ballots.metadata, "CLEANING": [entry._asdict() for entry in audit]},
+    )
 
 
 def _overvotes(

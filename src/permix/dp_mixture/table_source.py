@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.cli.command import IGNORE, Option, Source
+from permix.cli.command import IGNORE, MISSING, SHEET, Option, Source
+from permix.cli.stdin import spooled
 from permix.errors import Argument, DataError, about_parameters
 
 TABLES = Source(
-    "CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.",
+    "CSV, TSV (plain or .gz), Excel, Parquet, JSON lines, .npy, or scipy sparse .npz; - is standard input.",
     {
         "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
         "header": Option(
@@ -21,6 +22,8 @@ TABLES = Source(
             ("--header/--no-header",),
         ),
         "ignore": IGNORE,
+        "missing": MISSING,
+        "sheet": SHEET,
     },
     "permix.dp_mixture.table_source:read_table",
 )
@@ -101,6 +104,7 @@ class Table(NamedTuple):
 
 def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     """Read a table once."""
+    file = spooled(file)
     row_column, ignore = values.get("row_column"), values.get("ignore") or []
     header = values.get("header")
     if file.suffix in (".npy", ".npz"):
@@ -121,11 +125,15 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
             rows = read_npy(file)
         if rows.ndim != 2:
             raise DataError(f"{file} holds an array of shape {rows.shape}; expected rows and columns")
+        if values.get("missing"):
+            if file.suffix == ".npz":
+                raise DataError(Argument("missing"), " is not for sparse files, which hold counts")
+            rows = _without_codes(rows, values["missing"])
         return Table(file, rows, list(range(1, rows.shape[0] + 1)), "row")
     from permix.data.io.frames import read_frame
     from permix.data.io.table_columns import no_column
 
-    frame = read_frame(file, header=header)
+    frame = read_frame(file, header=header, sheet=values.get("sheet"))
     left_out = [*ignore, *([row_column] if row_column else [])]
     for name in left_out:
         if name not in frame.columns:
@@ -134,6 +142,8 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
             )
     ids = list(frame[row_column]) if row_column else list(range(1, len(frame) + 1))
     frame = frame.drop(columns=left_out)
+    if values.get("missing"):
+        frame = _without_codes(frame, values["missing"])
     for name in frame.columns:
         if re.fullmatch(r"unnamed\d+", str(name)):
             print(
@@ -143,3 +153,24 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     if frame.shape[1] == 0:
         raise DataError(f"{file.name} has no column left")
     return Table(file, frame, ids, row_column or "row")
+
+
+def _without_codes(table: Any, missing: list[str]) -> Any:
+    """Return a frame or an array with gaps for the values that stand for missing cells."""
+    import pandas as pd
+
+    from permix.data.cells_codes import MissingCodes
+
+    codes = MissingCodes(missing)
+    if not hasattr(table, "columns"):
+        table = codes.blanked(table.ravel()).reshape(table.shape)
+    else:
+        columns = {}
+        for place, name in enumerate(table.columns):
+            column = pd.Series(codes.blanked(table.iloc[:, place].to_numpy()), index=table.index)
+            numbers = pd.to_numeric(column, errors="coerce")
+            # Text such as "refused" among numbers made a column one of text.
+            columns[name] = column if (numbers.isna() & column.notna()).any() else numbers
+        table = pd.DataFrame(columns)
+    codes.warn_of_unseen()
+    return table

@@ -31,11 +31,12 @@ from permix.data.cells_codes import Missing, MissingCodes, stands_for_nothing
 from permix.data.csr import equal_pair
 from permix.data.io import cells_layout as layout_of
 from permix.data.io.category_cells import read_categories
+from permix.data.io.containers.lines import read_lines
 from permix.data.io.headers import DECIMAL_COMMA, NOTHING, has_header, is_number, split_header
 from permix.data.io.numpy_files import read_sparse
 from permix.data.io.polis import is_polis, read_polis
-from permix.data.io.table_columns import Table, guess_delimiter, missing_mask, naturals
-from permix.data.io.text_files import PathLike, check_file, plain_suffix, read_text
+from permix.data.io.table_columns import Table, missing_mask, naturals
+from permix.data.io.text_files import PathLike, check_file, plain_suffix
 from permix.data.labels import Array, Label, as_column, as_objects, factorize, repeats
 from permix.errors import Argument, DataError, ParameterError, PermixWarning, Wording, about_parameters
 
@@ -59,16 +60,18 @@ def read_cells(
     column: Label | None = None,
     value: Label | None = None,
     repeated: Literal["error", "last"] = "error",
+    sheet: str | None = None,
 ) -> Cells:
     """Read a matrix with missing cells from a file.
 
     Parameters
     ----------
     path : path
-        A CSV or TSV file, plain or gzipped, wide (a line for every row of the matrix) or long (a line for
-        every filled cell: row, column, value); or a sparse matrix that ``scipy.sparse.save_npz`` wrote.
-        Blank cells (and NA, N/A, NaN, NULL) are missing; in a sparse matrix, what is not stored. The votes
-        of a Polis conversation are recognized by their columns (:mod:`permix.data.io.polis`).
+        A CSV or TSV file, plain or gzipped, or an Excel, Parquet or JSON file (records); wide (a line for
+        every row of the matrix) or long (a line for every filled cell: row, column, value). Or a sparse
+        matrix that ``scipy.sparse.save_npz`` wrote. Blank cells (and NA, N/A, NaN, NULL) are missing; in a
+        sparse matrix, what is not stored. The votes of a Polis conversation are recognized by their columns
+        (:mod:`permix.data.io.polis`).
     layout : {"auto", "wide", "long"}
         Text files only. Left out, long where the header says so and wide where it cannot be long; an error
         asks where it could be both. ``repr`` of the result says which it was.
@@ -85,6 +88,8 @@ def read_cells(
         Long tables: the columns that hold them, all three; other columns are not used.
     repeated : {"error", "last"}
         Long tables: whether a cell that is given twice is an error, or the last value counts.
+    sheet : str, optional
+        Name of the sheet, of an Excel file with several.
     missing : number, str, or a list of these, optional
         Values that stand for missing cells, such as -1 or "refused", besides blank ones.
     new_rows : bool
@@ -111,7 +116,7 @@ def read_cells(
     codes = MissingCodes(missing)
     if plain_suffix(path) == "npz":
         check_file(path)
-        options = (header, row_column, delimiter)
+        options = (header, row_column, delimiter, sheet)
         if layout == "long" or any(given is not None for given in options) or ignore not in ((), []):
             idle = (Argument("layout"), ", ", Argument("header"), ", ", Argument("row_column"))
             said = f"{path}: a sparse matrix has neither lines nor names; "
@@ -140,7 +145,7 @@ def read_cells(
         return read_polis(path, kind, codes, new_rows)
     if row is not None:
         layout, header = "long", True
-    table = _table_of_file(path, delimiter, header, layout, codes).without(ignore)
+    table = _table_of_file(path, delimiter, header, layout, codes, sheet).without(ignore)
     if row is not None:
         places = [table.named(name, " for the cells") for name in named]
         table = table._replace(names=["row", "column", "value"], columns=[table.columns[at] for at in places])
@@ -360,10 +365,15 @@ def _uniform(flat: Array, where: Any) -> Array:
 
 
 def _table_of_file(
-    path: PathLike, delimiter: str | None, header: bool | None, layout: str, codes: MissingCodes
+    path: PathLike,
+    delimiter: str | None,
+    header: bool | None,
+    layout: str,
+    codes: MissingCodes,
+    sheet: str | None,
 ) -> Table:
-    text = read_text(path)
-    delimiter = delimiter or guess_delimiter(path, text)
+    whole = read_lines(path, delimiter, sheet)
+    delimiter = whole.delimiter
 
     def number(entry: str) -> bool:
         return is_number(entry, delimiter) or codes.holds(entry)
@@ -375,9 +385,9 @@ def _table_of_file(
             return layout_of.long_has_header(path, fields, number)
         return has_header(path, fields, number=number, known=layout_of.is_usual_cell_name)
 
-    found, lines, fields = split_header(path, text, delimiter, header, decide)
-    names: list[Label] = list(range(len(fields[0]))) if found is None else list(found)
-    table = Table.of_lines(path, names, lines, fields)
+    found, lines = split_header(path, whole, header, decide)
+    names: list[Label] = list(range(len(lines.fields[0]))) if found is None else list(found)
+    table = Table.of_lines(path, names, lines)
     if delimiter == ";":
         table.columns[:] = [_decimal_points(column) for column in table.columns]
     return table

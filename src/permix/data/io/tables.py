@@ -13,14 +13,23 @@ from typing import Any, Literal
 
 import numpy as np
 
+from permix.data.ballots import Entry
 from permix.data.comparisons import Comparisons
 from permix.data.csr import indptr_of
-from permix.data.io import table_layouts
-from permix.data.io.headers import has_header, is_usual_name, split_header, warn_of_no_header
-from permix.data.io.table_columns import Table, guess_delimiter, naturals, numbers
+from permix.data.io import comparison_layouts, table_layouts, table_lists
+from permix.data.io.comparison_layouts import Compared
+from permix.data.io.containers.lines import read_lines
+from permix.data.io.headers import (
+    has_header,
+    is_usual_name,
+    orders_have_header,
+    split_header,
+    warn_of_no_header,
+)
+from permix.data.io.table_columns import Table, naturals, numbers
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
-from permix.data.io.text_files import PathLike, read_text
+from permix.data.io.text_files import PathLike
 from permix.data.labels import Array, Label, clean_items, encode_agents, encode_items, repeats
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
@@ -31,6 +40,9 @@ Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
 _LONG = {"pairs": ("agent", "better", "worse"), "ratings": ("agent", "item", "rating")}
 _FILL = "; fill it or drop the row"
+READ_LAYOUTS = (*table_layouts.LAYOUTS, *comparison_layouts.COMPARED)
+# Comparisons that a count may stand for.
+MOST_COMPARISONS = 50_000_000
 
 
 def from_frame(
@@ -43,18 +55,22 @@ def from_frame(
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
     ignore: Label | Iterable[Label] = (),
+    ties: Literal["drop", "both", "error"] = "drop",
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
     Parameters
     ----------
     frame : data frame
-    layout : {"auto", "orders", "ranks", "pairs", "ratings"}
+    layout : {"auto", "orders", "ranks", "pairs", "ratings", "matches", "choices", "best-worst"}
         * ``orders``: columns ``pos1, pos2, …``, ``1st, 2nd, …`` or ``first, second, …``, entries are
           items, best first; blank, 0 or NaN at the end of a row is padding.
         * ``ranks``: one column per item, entries are ranks, 1 = best; blank, 0 or NaN = not ranked.
         * ``pairs``: one row per comparison with columns for agent, better and worse item.
         * ``ratings``: one row per rating with columns for agent, item and rating, higher is better.
+        * ``matches``: two items and the winner in each row, such as ``model_a, model_b, winner``.
+        * ``choices``: items that were shown and the one chosen; ``best-worst``: the best and the worst one.
+          A row for each task, or one for each item of a task.
         * ``auto``: found from column names and entries; an error where two layouts would fit.
     items : sequence of names, optional
         All items, in the order wanted. Left out, the names found.
@@ -69,9 +85,12 @@ def from_frame(
         ``agent_column=False`` makes every row an agent of its own. In orders and ranks an agent may have
         several rows; a warning names the first who has.
     on_cycle : {"error", "drop", "keep"}
-        For pairs, as in :meth:`permix.Preferences.from_pairs`.
+        For comparisons, as in :meth:`permix.Preferences.from_pairs`.
     ignore : name or sequence of names
         Columns to leave out, such as a precinct beside the places of an ordering.
+    ties : {"drop", "both", "error"}
+        For matches: ties are left out, count as a vote for either side, or are an error. How many there were
+        is in ``metadata["CLEANING"]``.
 
     Returns
     -------
@@ -88,7 +107,7 @@ def from_frame(
       1: milk ≻ rest × 1
     """
     table = Table.of_frame(frame)
-    return from_table(table, layout, items, unlisted, agent_column, count_column, on_cycle, ignore)
+    return from_table(table, layout, items, unlisted, agent_column, count_column, on_cycle, ignore, ties)
 
 
 def read_table(
@@ -97,6 +116,7 @@ def read_table(
     *,
     delimiter: str | None = None,
     header: bool | None = None,
+    sheet: str | None = None,
     **options: Any,
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a CSV or TSV file, plain or gzipped.
@@ -112,21 +132,25 @@ def read_table(
     --------
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
-    return from_table(_table_of_file(path, delimiter, header, layout), layout, **options)
+    return from_table(_table_of_file(path, delimiter, header, layout, sheet), layout, **options)
 
 
-def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
-    text = read_text(path)
+def _table_of_file(
+    path: PathLike, delimiter: str | None, header: bool | None, layout: str, sheet: str | None
+) -> Table:
+    whole = read_lines(path, delimiter, sheet, ragged=layout == "orders")
     decide = partial(has_header, path, known=_is_known, numbers_may_be_names=True)
-    found, lines, rows = split_header(path, text, delimiter or guess_delimiter(path, text), header, decide)
+    if layout == "orders":
+        decide = partial(orders_have_header, path, known=_is_known)
+    found, lines = split_header(path, whole, header, decide)
     names = found
     if names is None:
-        names = [str(place) for place in range(1, len(rows[0]) + 1)]
-        if len(names) == len(_LONG.get(layout, ())):
-            names = list(_LONG[layout])
+        names = [str(place) for place in range(1, len(lines.fields[0]) + 1)]
+        if len(names) - (layout == "ratings" and len(names) == 4) == len(_LONG.get(layout, ())):
+            names[:3] = _LONG[layout]  # and a time, which is not used
         if header is None:
-            warn_of_no_header(path, rows[0], ", ".join(names[:2]))
-    return Table.of_lines(path, list(names), lines, rows)._replace(numbered=found is None)
+            warn_of_no_header(path, lines.fields[0], ", ".join(names[:2]))
+    return Table.of_lines(path, list(names), lines)._replace(numbered=found is None)
 
 
 def _is_known(name: str) -> bool:
@@ -142,11 +166,12 @@ def from_table(
     count_column: object = None,
     on_cycle: str = "error",
     ignore: Label | Iterable[Label] = (),
+    ties: str = "drop",
 ) -> Rankings | Preferences:
     """Read a table by what its columns are called; see :func:`from_frame`."""
-    table = table.without(ignore)
-    if layout not in ("auto", *table_layouts.LAYOUTS):
-        raise DataError(f"layout is one of auto, {', '.join(table_layouts.LAYOUTS)}, not {layout!r}")
+    table = table_lists.with_lists(table.without(ignore), layout)
+    if layout not in ("auto", *READ_LAYOUTS):
+        raise DataError(f"layout is one of auto, {', '.join(READ_LAYOUTS)}, not {layout!r}")
     if unlisted not in (None, "below", "unknown"):
         raise DataError(f"unlisted is 'below' or 'unknown', not {unlisted!r}")
     if table.n_rows == 0:
@@ -157,12 +182,33 @@ def from_table(
     if count is not None:
         table, counts = _counts(table, count)
     agent = table.find(agent_column, "agent")
-    if agent is None and agent_column is None and "" in table.names:
-        agent = table.names.index("")
+    if agent is None and agent_column is None and table.names[:1] == [""]:
+        agent = 0
+    for place, name in enumerate(table.names):
+        if name == "" and place != agent:
+            raise DataError(
+                f"{table.source}: column {place + 1} has no name; name it, so that it is clear whether it is "
+                "a place, an item or something else"
+            )
     mark = table.find(None, "unlisted")
     wide = [place for place in range(len(table.names)) if place not in (count, agent, mark)]
+    if table_lists.LISTED in table.names:
+        others = [str(table.names[place]) for place in wide if table.names[place] != table_lists.LISTED]
+        if others:
+            raise DataError(
+                f"{table.source}: a column holds whole rankings, and {others[0]!r} is something else; leave "
+                "it out with ",
+                Argument("ignore", others[0]),
+            )
+        agents = None if agent is None else table.filled(agent, _FILL)
+        below = _below(table, mark, unlisted or "below")
+        return table_lists.read_lists(table, wide[0], names, below, counts, agents)
     if layout == "auto":
-        layout = table_layouts.detect_layout(table, agent, wide)
+        found = comparison_layouts.detect(table, agent)
+        layout = found or table_layouts.detect_layout(table, agent, wide)
+    if layout in comparison_layouts.COMPARED:
+        stated = comparison_layouts.compared(table, layout, agent, ties)
+        return _compared(table, names, agent, counts, stated, on_cycle)
     if layout in _LONG:
         ids = _agents_of_rows(table, agent, agent_column, layout)
         if layout == "pairs":
@@ -387,6 +433,43 @@ def _pairs(
     indptr = indptr_of(np.bincount(row_of, minlength=n_agents))
     stated = Comparisons(found, agents, indptr, pairs[np.argsort(row_of, kind="stable")])
     return Preferences._from_comparisons(stated, per_agent, on_cycle)
+
+
+def _compared(
+    table: Table,
+    names: tuple[Label, ...] | None,
+    agent: int | None,
+    counts: Array,
+    stated: Compared,
+    on_cycle: str,
+) -> Preferences:
+    """Comparisons of items that were shown; a count says how often a row was stated."""
+    found, codes = encode_items(
+        naturals(stated.entries), names, None, lambda position: table.where(int(stated.row[position]))
+    )
+    row = stated.row[stated.better]
+    if int(counts[row].sum()) > MOST_COMPARISONS:
+        raise DataError(f"{table.source}: the counts stand for more than {MOST_COMPARISONS:,} comparisons")
+    audit = list(stated.audit)
+    if agent is None:
+        # One agent a row, or a task of several rows: the first of its rows.
+        audit.append(
+            Entry("no column names the agents", "each row or task is one of its own", len(set(row.tolist())))
+        )
+        ids = np.unique(row, return_inverse=True)[1] + 1
+    else:
+        ids = table.filled(agent, _FILL)[row]
+        silent = len(set(table.columns[agent].tolist())) - len(set(ids.tolist()))
+        if silent:
+            audit.append(Entry("agents without a comparison", "left out", silent))
+    times = counts[row]
+    pairs = np.repeat(np.column_stack([codes[stated.better], codes[stated.worse]]), times, axis=0)
+    n_agents, agents, row_of = encode_agents(np.repeat(ids, times), None, table.where)
+    indptr = indptr_of(np.bincount(row_of, minlength=n_agents))
+    sorted_by = np.argsort(row_of, kind="stable")
+    read = Preferences._from_comparisons(Comparisons(found, agents, indptr, pairs[sorted_by]), None, on_cycle)
+    done = [entry._asdict() for entry in audit]
+    return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
 
 
 def _ratings(
