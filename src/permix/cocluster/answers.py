@@ -98,8 +98,9 @@ def column_labels(fit: BlockFit, cells: Cells) -> Answer:
 def _labels(fit: BlockFit, what: Side) -> Answer:
     found = groups_of(fit, what)
     sure = np.round(found.how_sure, 4).tolist()
-    rows = zip(found.names, (found.labels + 1).tolist(), sure, strict=True)
-    return Answer(f"Groups of {what}s", [what, "group", "how_sure"], list(rows))
+    placed = ["yes" if each else "no" for each in found.placed]
+    rows = zip(found.names, (found.labels + 1).tolist(), sure, placed, strict=True)
+    return Answer(f"Groups of {what}s", [what, "group", "how_sure", "placed"], list(rows))
 
 
 # -- predictions -----------------------------------------------------------------------------------
