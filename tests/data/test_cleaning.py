@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from permix.data.ballots import Ballots
-from permix.data.cleaning import audit_of, clean, names_alike
+from permix.data.cleaning import clean
+from permix.data.cleaning_candidates import audit_of, names_alike
 from permix.errors import DataError, ParameterError
 from permix.registries import BALLOT_RULES as RULES
 

@@ -49,7 +49,7 @@ def show_info(options: ReadOptions, as_json: bool) -> None:
         ["", ""],
         [[name.replace("_", " "), _readable(value)] for name, value in facts.items() if name not in skip],
     )
-    print_cleaning(cleaning_report(votes))
+    print_cleaning(cleaning_report(votes), int(votes.n_agents))
     chosen = facts["first_choices"]
     if not chosen:
         return
@@ -96,18 +96,27 @@ def _listed(names: Any) -> str:
     return names if isinstance(names, str) else ", ".join(names)
 
 
-def print_cleaning(report: dict[str, Any]) -> None:
-    """Write what rules did to how many ballots."""
+def print_cleaning(report: dict[str, Any], kept: int | None = None, what: str = "ballots") -> None:
+    """Write what rules did to how many ballots, and how many are kept."""
     if "cleaning" in report:
         print()
+        gone = sum(int(entry.get("left_out") or 0) for entry in report["cleaning"])
+        read = f": {kept + gone:,} read, {gone:,} left out, {kept:,} kept" if kept is not None else ""
         print_table(
-            "What was done to the ballots",
-            ["found", "ballots", "what was done", "which"],
+            f"What was done to the {what}{read}",
+            ["found", what, "what was done", "which"],
             [
                 [entry["found"], entry["ballots"], entry["done"], _listed(entry["which"])]
                 for entry in report["cleaning"]
             ],
         )
+
+
+def kept_of(report: dict[str, Any]) -> tuple[int | None, str]:
+    """Return how many ballots (of a matrix: rows) a fit was made of, and what they are called."""
+    if "columns" in report:
+        return report.get("rows"), "rows"
+    return report.get("agents"), "ballots"
 
 
 def print_choice(about: dict[str, Any]) -> None:
@@ -191,7 +200,7 @@ def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool,
         facts = {"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items}
         print_json(facts | ({"ratings": scale} if scale else {}) | cleaning_report(votes))
         return
-    print_cleaning(cleaning_report(votes))
+    print_cleaning(cleaning_report(votes), int(votes.n_agents))
     print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
     if scale:
         print("ratings: " + ", ".join(f"{rating} = {name}" for rating, name in scale.items()))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from permix.cli.command import IGNORE, Option, Source
+from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, Option, Source
 from permix.errors import DataError
 from permix.registries import BALLOT_RULES
 
@@ -38,6 +38,7 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         ("--header/--no-header",),
     ),
     "ignore": IGNORE,
+    **BESIDE,
     "contest": Option(str, "Ballots: id or name of the contest, where a file has several.", metavar="NAME"),
     "overvotes": Option(
         str,
@@ -57,6 +58,12 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "[default: first].",
         choices=BALLOT_RULES["repeats"],
     ),
+    "ties": Option(
+        str,
+        "Several items at one rank, where none is wrong: they stay tied, are put in random order (break), or "
+        "the ranking ends before them (truncate) [default: keep]. On ballots, instead of --overvotes.",
+        choices=BALLOT_RULES["ties"],
+    ),
     "write_ins": Option(
         str, "Candidates who were written in [default: keep].", choices=BALLOT_RULES["write_ins"]
     ),
@@ -66,10 +73,13 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "[default: keep, and say so].",
         choices=BALLOT_RULES["names"],
     ),
-    "min_support": Option(
-        float, "Leave out candidates on fewer ballots than this; below 1, a share of the ballots.", least=0
+    "min_support": MIN_SUPPORT,
+    "below_support": Option(
+        str,
+        "Candidates under --min-support: left out, or one candidate called other (merge) [default: drop].",
+        choices=BALLOT_RULES["below_support"],
     ),
-    "min_answers": Option(int, "Leave out ballots that rank fewer candidates.", least=0),
+    "min_answers": MIN_ANSWERS,
     "categories": Option(
         str,
         "Order of the categories in a .cat file: best-first, worst-first, or all their names, best first, "

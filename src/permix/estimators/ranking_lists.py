@@ -44,9 +44,8 @@ def rankings_of(table: Preferences) -> Rankings:
     _refuse(last + 1 < listed, table, _tied, "break the ties, or: ", *OTHERWISE)
     orders = np.full((len(table), int(listed.max())), -1, dtype=np.int32)
     orders[np.arange(orders.shape[1]) < listed[:, None]] = table.level_items
-    return Rankings._from_arrays(
-        orders, table.items, table.counts, table._agents, table.rest_below, metadata=table.metadata
-    )
+    about = (table.items, table.counts, table._agents, table.rest_below)
+    return Rankings._from_arrays(orders, *about, **table._beside())
 
 
 def _refuse(bad: Array, table: Any, reason: Any, *instead: str | Argument | Wording) -> None:

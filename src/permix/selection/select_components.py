@@ -12,6 +12,7 @@ import numpy as np
 from permix.data.agent_table import AgentTable
 from permix.errors import Argument, ConvergenceWarning, DataError, PermixWarning, about_parameters
 from permix.estimators.checks import Choice, Whole
+from permix.estimators.known import with_known
 from permix.estimators.registry import MODELS, Model, part
 from permix.estimators.selectable import Selectable
 from permix.estimators.wording import cut_short
@@ -260,6 +261,8 @@ def select_components(
     fit = fits.get(chosen)
     if (fit is None or (refit and judge.n_folds)) and not interrupted:
         fit = selectable.fit(table, asked.replaced(n_components=chosen))
+    if fit is not None:  # a part of the rows has covariates of its own, which nobody asks about
+        fit = with_known(fit, table if fit.n_known[0] == len(table) else table._bare())
     return ComponentSelection(
         table=report,
         best=best,

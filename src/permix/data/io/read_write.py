@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from permix.data.cleaning import Rules, clean
 from permix.data.io import preflib, tables
+from permix.data.io.item_table import attributes_from
 from permix.data.io.text_files import PREFLIB, TABLES, PathLike, check_file, plain_suffix
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
@@ -36,13 +37,26 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         Passed on. For all: the rules of :func:`permix.clean`. PrefLib files and tables: ``unlisted`` (left
         out, "unknown" for ratings and "below" for all else). PrefLib files: ``strict``, ``categories``.
         Tables: ``layout``, ``items``, ``agent_column``, ``count_column``, ``on_cycle``, ``ignore``,
-        ``delimiter``, ``header``. Ballots: ``contest``.
+        ``delimiter``, ``header``. Ballots: ``contest``. Tables and ballots: ``group_columns``, columns that
+        say something of the agents, such as precinct or age, which become ``covariates``. For all:
+        ``item_table``, the path of a table of attributes of items (party, color, …) by name.
     """
+    item_table = options.pop("item_table", None)
+    votes = _read(path, options)
+    if item_table is None:
+        return votes
+    known = attributes_from(item_table, votes.items, votes.item_attributes)
+    return votes._replaced(item_attributes=known)
+
+
+def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
     rules = {name: options.pop(name) for name in CLEANING if name in options}
     ballots = None if _says_layout(options) else _ballots(path)
     if ballots is not None:
-        _refuse_options(path, [name for name in options if name != "contest"], "ballots")
-        return clean(ballots.read(options.get("contest")), **rules)
+        known = ("contest", "group_columns")
+        _refuse_options(path, [name for name in options if name not in known], "ballots")
+        marked = ballots.read(options.get("contest")).keeping(options.get("group_columns", ()))
+        return clean(marked, **rules)
     try:
         kind = _kind(path)
     except DataError as error:
@@ -52,9 +66,9 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         raise DataError(f"{error}. What is in it does not look like ballots of {formats} either") from None
     reader = preflib.read_preflib if kind == "preflib" else tables.read_table
     readers = [reader] if reader is preflib.read_preflib else [reader, tables.from_frame]
-    known = {name for taking in readers for name in inspect.signature(taking).parameters}
+    taken = {name for taking in readers for name in inspect.signature(taking).parameters}
     check_file(path)
-    _refuse_options(path, [name for name in options if name not in known], kind)
+    _refuse_options(path, [name for name in options if name not in taken], kind)
     found = reader(path, **options)
     return clean(found, **rules) if rules else found
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from permix.data.attributes import Attributes, from_text
 from permix.data.comparisons import Comparisons
 from permix.data.csr import indptr_of
 from permix.data.io import table_layouts
@@ -43,6 +44,7 @@ def from_frame(
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
     ignore: Label | Iterable[Label] = (),
+    group_columns: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -71,7 +73,10 @@ def from_frame(
     on_cycle : {"error", "drop", "keep"}
         For pairs, as in :meth:`permix.Preferences.from_pairs`.
     ignore : name or sequence of names
-        Columns to leave out, such as a precinct beside the places of an ordering.
+        Columns to leave out.
+    group_columns : name or sequence of names
+        Columns that say something of the agents, such as precinct, age or region: they become
+        ``covariates``, which no model uses and with which groups are compared afterwards.
 
     Returns
     -------
@@ -88,7 +93,8 @@ def from_frame(
       1: milk ≻ rest × 1
     """
     table = Table.of_frame(frame)
-    return from_table(table, layout, items, unlisted, agent_column, count_column, on_cycle, ignore)
+    about = (unlisted, agent_column, count_column, on_cycle, ignore, group_columns)
+    return from_table(table, layout, items, *about)
 
 
 def read_table(
@@ -142,9 +148,10 @@ def from_table(
     count_column: object = None,
     on_cycle: str = "error",
     ignore: Label | Iterable[Label] = (),
+    group_columns: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read a table by what its columns are called; see :func:`from_frame`."""
-    table = table.without(ignore)
+    table, beside = table.without(ignore).set_apart(group_columns)
     if layout not in ("auto", *table_layouts.LAYOUTS):
         raise DataError(f"layout is one of auto, {', '.join(table_layouts.LAYOUTS)}, not {layout!r}")
     if unlisted not in (None, "below", "unknown"):
@@ -155,7 +162,9 @@ def from_table(
     count = table.find(count_column, "count")
     counts: Array = np.ones(table.n_rows, dtype=np.int64)
     if count is not None:
-        table, counts = _counts(table, count)
+        table, counts, stated = _counts(table, count)
+        beside = {name: column[stated] for name, column in beside.items()}
+    covariates = from_text(beside)
     agent = table.find(agent_column, "agent")
     if agent is None and agent_column is None and "" in table.names:
         agent = table.names.index("")
@@ -166,17 +175,21 @@ def from_table(
     if layout in _LONG:
         ids = _agents_of_rows(table, agent, agent_column, layout)
         if layout == "pairs":
-            return _pairs(table, names, ids, counts, on_cycle)
-        return _ratings(table, names, ids, counts, unlisted or "unknown")
+            found = _pairs(table, names, ids, counts, on_cycle)
+        else:
+            found = _ratings(table, names, ids, counts, unlisted or "unknown")
+        return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     agents = None if agent is None else table.filled(agent, _FILL)
     below = _below(table, mark, unlisted or "below")
     result: Rankings | Preferences
+    about: dict[str, Any] = {"counts": counts, "agents": agents}
     if layout == "orders":
         table_layouts.refuse_other_columns(table, wide, named_items=names is not None)
         ordered = table_layouts.ordered_places(table, wide)
-        result = _orders(table, names, ordered, below, counts=counts, agents=agents)
+        result = _orders(table, names, ordered, below, **about)
     else:
-        result = _ranks(table, names, wide, below, counts=counts, agents=agents)
+        result = _ranks(table, names, wide, below, **about)
+    result = result._replaced(covariates=covariates) if covariates else result
     known = [] if agents is None else agents.tolist()
     for first, row in islice(repeats(known), 1):
         said = f"{table.where(row)}: agent {known[row]!r} has a row already ({table.where(first)}); both are "
@@ -198,8 +211,23 @@ def _numbers(table: Table, place: int, what: str, *way_out: Part) -> Array:
     return values
 
 
-def _counts(table: Table, place: int) -> tuple[Table, Array]:
-    """Counts as integers, and the table without the rows that nobody stated."""
+def _of_agents(table: Table, covariates: Attributes, ids: Array, agents: Array) -> Attributes:
+    """Return covariates of agents out of those of the lines that each has, which must agree."""
+    if not covariates:
+        return covariates
+    place = {agent: at for at, agent in enumerate(agents.tolist())}
+    of_line = np.array([place.get(agent, -1) for agent in ids.tolist()])  # -1: left out for a contradiction
+    first = np.zeros(len(agents), dtype=np.int64)
+    first[of_line[::-1]] = np.arange(len(ids))[::-1]
+    for name in covariates:
+        entries = covariates.column(name).codes()[0]
+        differs = (entries != entries[first[of_line]]) & (of_line >= 0)
+        table.refuse(differs, f"column {name!r} differs from that of an earlier line of the same agent")
+    return covariates.take(first)
+
+
+def _counts(table: Table, place: int) -> tuple[Table, Array, Array]:
+    """Return the table without the rows that nobody stated, counts as integers, and the rows kept."""
     values = _numbers(table, place, ": count")
     bad = ~((values >= 0) & (values < 2**53) & (np.floor(values) == values))
     count = table.columns[place][np.argmax(bad)]
@@ -207,7 +235,7 @@ def _counts(table: Table, place: int) -> tuple[Table, Array]:
     stated = np.flatnonzero(values > 0)
     if stated.size == 0:
         raise DataError(f"{table.source}: all counts are 0")
-    return table.take(stated), values[stated].astype(np.int64)
+    return table.take(stated), values[stated].astype(np.int64), stated
 
 
 def _below(table: Table, mark: int | None, unlisted: str) -> Array:

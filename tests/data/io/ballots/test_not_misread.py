@@ -9,7 +9,7 @@ import pytest
 
 import permix
 from permix.data.ballots import Ballots
-from permix.data.cleaning import audit_of, names_alike
+from permix.data.cleaning_candidates import audit_of, names_alike
 from permix.errors import DataError, PermixError
 from tests.data.io.ballots import writers
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from permix.data.ballots import MOST_RANKS, Ballots, Entry
+from permix.data.ballots import MOST_RANKS, Ballots, Entry, parties_of
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.errors import DataError
@@ -105,11 +105,15 @@ def read(source: Source, contest: str | None) -> Ballots:
         item=np.array(item, np.int32),
         agents=np.array(agents, dtype=object),
         covariates={"precinct": np.array(precinct, object), "counting group": np.array(counting, object)},
-        parties={name: party for name, party in of_party.items() if party},
+        attributes=parties_of(names, of_party),
         write_ins=tuple(write_ins),
         metadata={"TITLE": known[str(number)], "FORMAT": TITLE},
-        audit=(Entry("ballots on which the contest is invalid", "left out", n_invalid),) * (n_invalid > 0),
+        audit=(_invalid(n_invalid),) * (n_invalid > 0),
     )
+
+
+def _invalid(n: int) -> Entry:
+    return Entry("ballots on which the contest is invalid", "left out", n, left_out=n)
 
 
 def _ballots_of(source: Source) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
