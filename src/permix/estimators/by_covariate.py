@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permix.data.attributes import MISSING, Column
+from permix.data.attributes import MISSING, Attributes, Column
 from permix.data.labels import Array
 from permix.errors import DataError
 from permix.estimators.known import Memberships, known_of, memberships_of
@@ -73,45 +73,50 @@ class GroupTable(NamedTuple):
         return f"No sign that groups go with {self.name}: chance would give as much ({p})"
 
 
-def group_table(fit: Any, name: str, bands: int | None = None, random_state: Any = 0) -> GroupTable:
-    """Compare the groups of a fit with a covariate of its rows."""
-    column = known_of(fit).rows.column(name) if known_of(fit).rows else None
-    if column is None:
+def group_table(
+    fit: Any, name: str, bands: int | None = None, random_state: Any = 0, values: Any = None
+) -> GroupTable:
+    """Compare the groups of a fit with a covariate of its rows, or with values given for them."""
+    found = memberships_of(fit)
+    known = known_of(fit).rows
+    if values is not None:
+        known = Attributes({name: values}).checked(fit.n_known[0], "rows")
+    elif not known:
         raise DataError(
             f"this fit knows no column {name!r}: give the data covariates before fitting, as by "
             "data.with_covariates({...}), read(path, group_columns=[...]) or --group-column"
         )
-    found = memberships_of(fit)
-    codes, values = banded(column, bands)
+    column = known.column(name)
+    codes, words = banded(column, bands)
     rng = np.random.default_rng(random_state)
     rows = found.agents if found.agents is not None else _rows_of_agents(found)
     codes, of_agent = codes[rows], _of_agents(found, rows)
-    known = codes != MISSING
-    if not known.any():
+    there = codes != MISSING
+    if not there.any():
         raise DataError(f"column {name!r} is empty; there is nothing to compare groups with")
-    order = np.arange(len(values))
-    agents = np.bincount(codes[known], minlength=len(values))
+    order = np.arange(len(words))
+    agents = np.bincount(codes[there], minlength=len(words))
     if column.levels is not None:
         order = np.lexsort((order, -agents))
     order = order[agents[order] > 0]
-    place = np.full(len(values), MISSING)
+    place = np.full(len(words), MISSING)
     place[order] = np.arange(len(order))
-    codes, values, agents = place[codes[known]], tuple(values[v] for v in order), agents[order]
-    shape = (len(values), found.n_groups)
-    tables, how = _tables(found, rows[known], known, codes, shape, rng)
-    labels = of_agent[known]
+    codes, words, agents = place[codes[there]], tuple(words[v] for v in order), agents[order]
+    shape = (len(words), found.n_groups)
+    tables, how = _tables(found, rows[there], there, codes, shape, rng)
+    labels = of_agent[there]
     observed = _table(codes, labels, shape)
     overall = tables.sum(axis=1).mean(axis=0) / tables[0].sum()
     return GroupTable(
         name,
-        values,
+        words,
         agents,
         _shares(tables, tables.sum(axis=2, keepdims=True), rng),
         _shares(tables, tables.sum(axis=1, keepdims=True), rng),
         overall,
         how,
         _p_value(observed, rng),
-        int(np.count_nonzero(~known)),
+        int(np.count_nonzero(~there)),
     )
 
 
