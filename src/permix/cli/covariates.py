@@ -44,6 +44,7 @@ def _plain(found: GroupTable) -> dict[str, Any]:
 
 def print_covariates(report: dict[str, Any]) -> None:
     """Write tables of groups by each covariate."""
+    people = "rows" if "columns" in report else "agents"
     for found in report.get("covariates", ()):
         print()
         name, values = found["name"], found["values"]
@@ -51,11 +52,11 @@ def print_covariates(report: dict[str, Any]) -> None:
         shown = values[:MOST_VALUES]
         n_groups = len(found["share_of_all_in_each_group"])
         groups = range(min(n_groups, MOST_GROUPS, room))
-        heads = [name, "agents", *(f"group {k + 1}" for k in groups)]
+        heads = [name, people, *(f"group {k + 1}" for k in groups)]
         everybody = ["all", sum(each["agents"] for each in values)]
         everybody += [_percent(found["share_of_all_in_each_group"][k]) for k in groups]
         rows = [[e["value"], e["agents"], *(_share(e["in_groups"][k]) for k in groups)] for e in shown]
-        print_table(f"Of the agents of each {name}, those in each group", heads, [*rows, everybody])
+        print_table(f"Of the {people} of each {name}, those in each group", heads, [*rows, everybody])
         rows = [[e["value"], e["agents"], *(_share(e["of_groups"][k]) for k in groups)] for e in shown]
         total = everybody[1]
         heads.insert(2, "of all")
@@ -69,9 +70,8 @@ def print_covariates(report: dict[str, Any]) -> None:
         if left:
             print(f"... and {' and '.join(left)}; --json shows all")
         if found["agents_without_a_value"]:
-            print(
-                f"{count_of(found['agents_without_a_value'], 'agent')} without {name} are not in the tables"
-            )
+            n = found["agents_without_a_value"]
+            print(f"{count_of(n, people.removesuffix('s'))} without {name} are not in the tables")
         print(found["verdict"])
         print(f"in brackets: {found['intervals']}")
 

@@ -5,6 +5,7 @@ No model looks at it. It goes where the rows (or items) go, so that groups can b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -180,6 +181,8 @@ def item_labels(names: Sequence[Label], known: Attributes, most: int = 60) -> li
     parties, texts = (
         known[name].tolist() if name in known else [""] * len(names) for name in ("party", "text")
     )
+    # "Orange (O)" needs no second pair of brackets.
+    parties = [re.sub(r"(\S)\s*\([^()]*\)$", r"\1", str(party)) for party in parties]
     return [
         f"{name}{f' ({party})' if party else ''}{f': {in_short(text, most)}' if text else ''}"
         for name, party, text in zip(names, parties, texts, strict=True)
