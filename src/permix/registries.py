@@ -19,7 +19,7 @@ BALLOT_RULES: Mapping[str, tuple[str, ...]] = {
     "overvotes": ("truncate", "skip", "random", "drop"),
     "skipped": ("stop-after-two", "stop-after-one", "close-up"),
     "repeats": ("first", "truncate"),
-    "ties": ("keep", "break", "truncate"),
+    "tied_ranks": ("keep", "break", "truncate"),
     "write_ins": ("keep", "merge", "drop"),
     "names": ("keep", "merge"),
     "below_support": ("drop", "merge"),

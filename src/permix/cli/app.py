@@ -93,11 +93,17 @@ def _add_file_commands(app: typer.Typer) -> None:
         part("permix.cli.inspect:show_info")(read_options(file, values), json)
 
     def convert(
-        source: Path, target: Path, to_layout: str | None, force: bool, json: bool, **values: Any
+        source: Path,
+        target: Path,
+        to_layout: str | None,
+        write_items: Path | None,
+        force: bool,
+        json: bool,
+        **values: Any,
     ) -> None:
         """Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz."""
         run = part("permix.cli.inspect:run_convert")
-        run(read_options(source, values), target, to_layout or "auto", force, json)
+        run(read_options(source, values), target, to_layout or "auto", force, json, write_items)
 
     def consensus(
         file: Path, method: str | None, time_limit: float | None, json: bool, **values: Any
@@ -111,11 +117,14 @@ def _add_file_commands(app: typer.Typer) -> None:
     source = positional("source", "File to read.", metavar="IN")
     target = positional("target", "File to write; its ending says the format.", metavar="OUT")
     to_layout = VOTE_OPTIONS["layout"]._replace(help="Layout of a CSV file to write.")
+    write_items = Option(
+        Path, "Also write what is known of the items, such as parties, to this CSV file; --items reads it."
+    )
     add_command(
         app,
         convert,
         [source, target],
-        {**VOTE_OPTIONS, "to_layout": to_layout, **FORCE_AND_JSON},
+        {**VOTE_OPTIONS, "to_layout": to_layout, "write_items": write_items, **FORCE_AND_JSON},
         "permix convert ratings.csv ratings.toi --layout ratings",
     )
     options = {**part("permix.consensus.command:OPTIONS"), **VOTE_OPTIONS, **JSON}

@@ -58,11 +58,11 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "[default: first].",
         choices=BALLOT_RULES["repeats"],
     ),
-    "ties": Option(
+    "tied_ranks": Option(
         str,
         "Several items at one rank, where none is wrong: they stay tied, are put in random order (break), or "
         "the ranking ends before them (truncate) [default: keep]. On ballots, instead of --overvotes.",
-        choices=BALLOT_RULES["ties"],
+        choices=BALLOT_RULES["tied_ranks"],
     ),
     "write_ins": Option(
         str, "Candidates who were written in [default: keep].", choices=BALLOT_RULES["write_ins"]

@@ -106,7 +106,11 @@ class Attributes(Mapping[str, Array]):
         return hash(frozenset(self))
 
     def __repr__(self) -> str:
-        return f"Attributes: {', '.join(map(self._described, self)) or 'none'}"
+        return f"Attributes: {self.described() or 'none'}"
+
+    def described(self) -> str:
+        """Say which columns there are, and what is in them."""
+        return ", ".join(map(self._described, self))
 
     def column(self, name: str) -> Column:
         """Return a column, or say which there are."""

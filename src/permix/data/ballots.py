@@ -117,12 +117,16 @@ class Ballots:
         return cls(tuple(known), n_ranks, given, *arrays, **about).without_empty_rows()
 
     def keeping(self, names: Iterable[str]) -> Ballots:
-        """Return the same with some of the covariates alone."""
+        """Return the same with some of the covariates alone; the metadata name the others."""
+        names = list(names)
         for name in names:
             if name not in self.covariates:
                 known = some_names(list(self.covariates)) if self.covariates else "none"
                 raise DataError(f"there is no column {name!r} of the ballots; known are: {known}")
-        return replace(self, covariates={name: self.covariates[name] for name in names})
+        kept = {name: self.covariates[name] for name in names}
+        others = [name for name in self.covariates if name not in kept]
+        metadata = {**self.metadata, "OTHER COLUMNS": others} if others else self.metadata
+        return replace(self, covariates=kept, metadata=metadata)
 
     def without_empty_rows(self) -> Ballots:
         """Leave out rows that stand for no ballot, and say so."""

@@ -40,7 +40,7 @@ SEVERAL = "overvotes: several candidates at one rank"
 UNNAMED_SEVERAL = "overvotes of which the file does not say who was marked"
 TIES = "ties: several items at one rank"
 # Rules that are about ranks, and say nothing about comparisons and ratings.
-ABOUT_RANKS = ("overvotes", "skipped", "repeats", "ties", "write_ins")
+ABOUT_RANKS = ("overvotes", "skipped", "repeats", "tied_ranks", "write_ins")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Rules:
     overvotes: str = "truncate"
     skipped: str = "stop-after-two"
     repeats: str = "first"
-    ties: str = "keep"
+    tied_ranks: str = "keep"
     write_ins: str = "keep"
     names: str = "keep"
     below_support: str = "drop"
@@ -77,7 +77,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
         Of comparisons, of rankings or ratings of some items that leave the others open, and of matrices,
         only ``min_support`` and ``min_answers`` say anything; the other rules are about ranks.
     random_state : seed
-        For ``overvotes="random"`` and ``ties="break"``.
+        For ``overvotes="random"`` and ``tied_ranks="break"``.
     overvotes : {"truncate", "skip", "random", "drop"}
         Where several candidates are marked at one rank: the ballot ends before it, the rank is passed over,
         one of them is drawn, or the ballot is dropped. Ties in rankings and preferences are overvotes where
@@ -87,7 +87,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
         are left out; or later ranks move up.
     repeats : {"first", "truncate"}
         Where a candidate is ranked again: the first mark counts, or the ballot ends before the second.
-    ties : {"keep", "break", "truncate"}
+    tied_ranks : {"keep", "break", "truncate"}
         Where several items share a rank, and none is wrong: they stay tied (the result is then Preferences),
         are put in random order, or the ranking ends before them. Given for ballots, it takes the place of
         ``overvotes``.
@@ -117,7 +117,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     Rankings: 2 agents over 3 items, top lists of 1 to 2 items
       0: tea ≻ milk ≻ rest
       1: milk ≻ rest
-    >>> clean(marked, ties="keep")
+    >>> clean(marked, tied_ranks="keep")
     Preferences: 2 agents over 3 items, levels of 2 to 3 items
       0: tea ≻ milk ≻ rest
       1: milk ≻ {tea, coffee}
@@ -126,8 +126,8 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     if unknown:
         raise DataError(f"there is no rule {unknown[0]!r}; there are {', '.join(Rules.__dataclass_fields__)}")
     chosen = Rules(**rules)
-    if "ties" in rules and "overvotes" in rules:
-        either = (Argument("ties"), " and ", Argument("overvotes"))
+    if "tied_ranks" in rules and "overvotes" in rules:
+        either = (Argument("tied_ranks"), " and ", Argument("overvotes"))
         raise DataError(*either, " both say what is done where several share a rank; give one of them")
     about_several = chosen.overvotes
     if isinstance(ballots, Cells):
@@ -138,10 +138,10 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     if not isinstance(ballots, Ballots):
         if not _has_ranks(ballots):
             return _without_few(ballots, chosen, [name for name in ABOUT_RANKS if name in rules])
-        about_several = chosen.overvotes if "overvotes" in rules else chosen.ties
+        about_several = chosen.overvotes if "overvotes" in rules else chosen.tied_ranks
         ballots = marks_of(ballots)
-    elif "ties" in rules:
-        about_several = chosen.ties
+    elif "tied_ranks" in rules:
+        about_several = chosen.tied_ranks
     audit = list(ballots.audit)
     if about_several in ("random", "break"):
         ballots = _one_by_one(ballots)
@@ -155,8 +155,9 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
         rng = generator(random_state) if about_several == "break" else None
         n = int(ballots.counts[several.any(axis=1)].sum())
         audit.append(Entry(TIES, "put in random order" if rng else "kept", n))
-        ballots, level = _spread(ballots, gone, rng)
+        ballots, tied = _spread(ballots, gone, rng)
         marked, several = _by_rank(ballots, gone)
+        level = np.broadcast_to(np.arange(marked.shape[1]), marked.shape) if rng else tied
     _overvotes(ballots, marked, several, about_several, random_state, kept, audit)
     _skipped(ballots, marked, chosen.skipped, kept, audit)
     _repeats(ballots, marked, chosen.repeats, kept, audit)

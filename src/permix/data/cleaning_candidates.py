@@ -86,6 +86,7 @@ def chosen_items(ballots: Ballots, rules: Any, audit: list[Entry]) -> tuple[Ball
             merge = rules.below_support == "merge"
             done = f"merged into {OTHER!r}" if merge else "left out; later ranks move up"
             audit.append(Entry(too_few(least), done, n, some(names)))
+            refuse_nobody(gone | weak)
             if merge:
                 return _as_other(ballots, weak, gone)
             gone |= weak

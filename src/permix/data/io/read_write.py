@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from permix.data.cleaning import Rules, clean
+from permix.data.cleaning_candidates import names_alike
 from permix.data.io import preflib, tables
 from permix.data.io.item_table import attributes_from
 from permix.data.io.text_files import PREFLIB, TABLES, PathLike, check_file, plain_suffix
+from permix.data.labels import some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, about_parameters
+from permix.errors import Argument, DataError, PermixWarning, about_parameters
 
 if TYPE_CHECKING:
     from permix.data.io.ballots.formats import Recognized
@@ -70,7 +73,21 @@ def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
     check_file(path)
     _refuse_options(path, [name for name in options if name not in taken], kind)
     found = reader(path, **options)
-    return clean(found, **rules) if rules else found
+    if rules:
+        return clean(found, **rules)
+    _warn_of_names_alike(path, found)
+    return found
+
+
+def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
+    """Say which names may be of one item; where rules are given, the audit says so."""
+    alike = names_alike([name for name in found.items if isinstance(name, str)])
+    if alike:
+        said = f"{path}: {some_names(alike[0])} look alike, and are two items"
+        more = f" ({len(alike) - 1} more such names)" if len(alike) > 1 else ""
+        warnings.warn(
+            PermixWarning(f"{said}{more}; ", Argument("names", "merge"), " joins them"), stacklevel=4
+        )
 
 
 def _says_layout(options: Mapping[str, Any]) -> bool:
