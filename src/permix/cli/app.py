@@ -55,7 +55,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
         help="How many groups of people or things are here, what does each prefer, and how sure is that?",
         epilog="Start with `permix demo`. Exit codes: 0 done, 1 something is wrong with the data or a file, "
-        "2 something is wrong with the command, 130 interrupted.",
+        "2 something is wrong with the command, 130 interrupted, 141 nobody read on.",
         **common,
     )
     app.callback()(_main)

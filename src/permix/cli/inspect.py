@@ -288,7 +288,6 @@ def drop_chains(chains: Path, n_stored: int, n_made: int) -> None:
     if n_stored > n_made:
         print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)
         return
-    sys.stdout.flush()
     gone = chains.with_name(f".{chains.name}.tmp")
     shutil.rmtree(gone, ignore_errors=True)  # of a command that was killed right here
     chains.rename(gone)

@@ -248,18 +248,31 @@ def _finish(
         report |= command.function("measures")(fit, data, values)
     if not chains:  # the mark stays as long as they do
         mark.remove()  # what is shown below may go nowhere; permix summary shows it again
-    show(targets.output, report)
+    try:
+        show(targets.output, report)
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on; permix summary shows all of it again
+        if not (partial or interrupted):
+            _drop_chains(targets, values, fit, mark)
+        raise
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
     if partial or interrupted:
         _say_interrupted(targets, partial)
         raise typer.Exit(130)
-    if targets.chains is not None and targets.chains.exists() and not values["keep_chains"]:
-        draws = getattr(fit, "draws", None)
-        n_stored, n_made = (0, 0) if draws is None else (draws.n_stored, draws.n_made)
-        drop_chains(targets.chains, n_stored, n_made)
-        if not targets.chains.exists():
-            mark.remove()
+    sys.stdout.flush()
+    _drop_chains(targets, values, fit, mark)
+
+
+def _drop_chains(targets: Targets, values: Mapping[str, Any], fit: Any, mark: Mark) -> None:
+    """Remove the chains of a fit that is written, unless they are to be kept."""
+    if targets.chains is None or not targets.chains.exists() or values["keep_chains"]:
+        return
+    draws = getattr(fit, "draws", None)
+    n_stored, n_made = (0, 0) if draws is None else (draws.n_stored, draws.n_made)
+    drop_chains(targets.chains, n_stored, n_made)
+    if not targets.chains.exists():
+        mark.remove()
 
 
 def _about(extra: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

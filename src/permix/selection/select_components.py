@@ -71,6 +71,8 @@ class ComponentSelection:
         Whether the user stopped the search: larger numbers were not tried.
     untried : tuple of int
         Numbers that were not tried, because the user stopped or smaller ones got clearly worse.
+    n_beyond : int
+        How many numbers were tried beyond those asked for, because the largest of these was the best.
     at_limit : bool
         Whether the best number is the largest that was tried, so that a larger one may be better still.
     estimator : str
@@ -105,6 +107,7 @@ class ComponentSelection:
     n_folds: int
     interrupted: bool
     untried: tuple[int, ...] = ()
+    n_beyond: int = 0
     at_limit: bool = False
     estimator: str = "MallowsMixture"
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out"
@@ -253,6 +256,7 @@ def select_components(
         )
     if judge.n_folds:
         _warn_if_few(judge.n_validation, judge.n_folds, validation is not None)
+    n_asked = len(numbers)
     numbers, trials, fits, interrupted = _all_trials(numbers, min(limit, judge.fewest), judge, asked)
     report = judge.table(trials)
     best, within_error = judge.best(report), judge.within_error(report)
@@ -274,6 +278,7 @@ def select_components(
         n_folds=judge.n_folds,
         interrupted=interrupted,
         untried=tuple(numbers[len(trials) :]),
+        n_beyond=max(len(trials) - n_asked, 0),
         at_limit=best == numbers[len(trials) - 1] and best > 1,
         estimator=about.name,
         criterion=criterion,
