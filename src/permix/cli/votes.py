@@ -131,7 +131,7 @@ class ReadOptions(NamedTuple):
     def _names_agents(self) -> bool:
         """Say whether the file has ids: those from 0 on look like none once they are read."""
         from permix.data.io.column_names import column_places
-        from permix.data.io.table_columns import file_rows, guess_delimiter
+        from permix.data.io.containers.text import file_rows, guess_delimiter
         from permix.data.io.text_files import TABLES, first_line, plain_suffix
 
         if "agent_column" in self.given:

@@ -106,7 +106,8 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     Returns
     -------
     Rankings, Preferences or Cells
-        The rest of the candidates is below those ranked. Rows are ballots in file order, those left out
+        Preferences where ties are kept, or where voters choose several candidates and rank none. The rest of
+        the candidates is below those ranked or chosen. Rows are ballots in file order, those left out
         missing; ``agents`` are their ids. Covariates of ballots and attributes of items go along.
 
     Examples
@@ -130,6 +131,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
         either = (Argument("tied_ranks"), " and ", Argument("overvotes"))
         raise DataError(*either, " both say what is done where several share a rank; give one of them")
     about_several = chosen.overvotes
+    are_marks = isinstance(ballots, Ballots)
     if isinstance(ballots, Cells):
         idle = [name for name in (*ABOUT_RANKS, "names", "below_support") if name in rules]
         if idle:
@@ -148,7 +150,8 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     ballots = with_names(ballots, chosen, audit)
     ballots, gone = chosen_items(ballots, chosen, audit)
     marked, several = _by_rank(ballots, gone)
-    _refuse_choices(ballots, marked, several)
+    if are_marks and _are_choices(ballots, marked, several):
+        return _choices(ballots, gone, chosen, audit)
     level = np.broadcast_to(np.arange(marked.shape[1]), marked.shape)
     kept = np.ones(len(ballots), dtype=np.bool_)
     if several.any() and about_several in ("keep", "break"):
@@ -166,28 +169,31 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     if not kept.any():
         said = "; ".join(f"{entry.found}: {entry.ballots:,} ({entry.done})" for entry in audit)
         raise DataError(f"no ballot is left under these rules. {said}")
-    items = tuple(name for code, name in enumerate(ballots.items) if not gone[code])
     renumbered = np.cumsum(~gone) - 1
     orders = np.where(orders >= 0, renumbered[orders], -1)[kept].astype(np.int32)
-    about = {
+    return _with_levels(orders, levels[kept], _about(ballots, gone, kept, audit))
+
+
+def _about(ballots: Ballots, gone: Array, kept: Array, audit: list[Entry]) -> dict[str, Any]:
+    """Return what goes with the ballots and candidates that are kept."""
+    return {
+        "items": tuple(name for code, name in enumerate(ballots.items) if not gone[code]),
         "metadata": {**ballots.metadata, "CLEANING": [entry._asdict() for entry in audit]},
         "agents": None if ballots.agents is None else ballots.agents[kept],
         "counts": ballots.counts[kept],
-        "covariates": from_text({n: v[kept] for n, v in ballots.covariates.items()}),
+        "covariates": from_text({name: values[kept] for name, values in ballots.covariates.items()}),
         "item_attributes": ballots.attributes.take(np.flatnonzero(~gone)) if ballots.attributes else NONE,
     }
-    return _with_levels(orders, levels[kept], items, about)
 
 
-def _with_levels(orders: Array, levels: Array, items: tuple[Any, ...], about: dict[str, Any]) -> Any:
+def _with_levels(orders: Array, levels: Array, about: dict[str, Any]) -> Any:
     """Return rankings, or preferences where entries of a row share a level; -1 is padding."""
     listed = orders >= 0
     tied = listed[:, 1:] & (levels[:, 1:] == levels[:, :-1])
     if not tied.any():
-        return Rankings._from_arrays(orders, items, unlisted_below=True, **about)
+        return Rankings._from_arrays(orders, unlisted_below=True, **about)
     place = np.cumsum(np.concatenate([np.zeros((len(orders), 1), np.int64), ~tied], axis=1), axis=1)
     return Preferences._from_arrays(
-        items=items,
         level_indptr=indptr_of(listed.sum(axis=1)),
         level_items=orders[listed],
         levels=place[listed].astype(np.int32),
@@ -385,16 +391,49 @@ def _by_rank(ballots: Ballots, gone: Array) -> tuple[Array, Array]:
     return marked.reshape(shape), (n_marks > 1).reshape(shape)
 
 
-def _refuse_choices(ballots: Ballots, marked: Array, several: Array) -> None:
-    """Refuse a contest in which voters choose several candidates and rank none."""
-    if marked.shape[1] > 1:
-        return
+def _are_choices(ballots: Ballots, marked: Array, several: Array) -> bool:
+    """Whether voters of a contest choose several candidates and rank none."""
+    if marked.shape[1] > 1 or ballots.n_choices == 1:
+        return False
     n_marked, n_several = (int(ballots.counts[has.any(axis=1)].sum()) for has in (marked != EMPTY, several))
-    if 2 * n_several > n_marked:
-        raise DataError(
-            f"this contest is not ranked: {n_several} of {n_marked} ballots choose several candidates, with "
-            "no order among them, so there are no rankings to read"
-        )
+    return n_several > 0 and (ballots.n_choices > 1 or 2 * n_several > n_marked)
+
+
+def _choices(ballots: Ballots, gone: Array, rules: Rules, audit: list[Entry]) -> Preferences:
+    """Return choices: those marked are above all others, with no order among them."""
+    named = ballots.item >= 0
+    n_marks = np.bincount(ballots.ballot[named], minlength=len(ballots))
+    most = ballots.n_choices or len(ballots.items)
+    over = n_marks > most
+    over[ballots.ballot[~named]] = True
+    stays = named & ~over[ballots.ballot]
+    stays[named] &= ~gone[ballots.item[named]]
+    code = np.cumsum(~gone) - 1
+    pairs = np.unique(np.stack([ballots.ballot[stays], code[ballots.item[stays]]]), axis=1)
+    sizes = np.bincount(pairs[0], minlength=len(ballots))
+    counts = ballots.counts
+
+    def told(found: str, which: Array) -> None:
+        if which.any():
+            n = int(counts[which].sum())
+            audit.append(Entry(found, "left out", n, left_out=n))
+
+    told(f"ballots with more than {most} choices", over)
+    told("ballots without a choice", ~over & (sizes == 0))
+    told(f"ballots with fewer than {rules.min_answers} choices", (sizes > 0) & (sizes < rules.min_answers))
+    kept = (sizes > 0) & (sizes >= rules.min_answers)
+    if not kept.any():
+        raise DataError("no ballot is left under these rules")
+    done = "candidates marked are above the others, with no order among them"
+    audit.append(Entry("a contest without ranks", done, int(counts[kept].sum())))
+    listed = pairs[1][kept[pairs[0]]]
+    return Preferences._from_arrays(
+        level_indptr=indptr_of(sizes[kept]),
+        level_items=listed,
+        levels=np.zeros(len(listed), np.int32),
+        rest_below=True,
+        **_about(ballots, gone, kept, audit),
+    )
 
 
 def _overvotes(

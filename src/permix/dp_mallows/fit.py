@@ -15,6 +15,7 @@ from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
+from permix.dp_mallows.decay_prior import LearnDecayPrior
 from permix.dp_mallows.draws import ClusterDraws, Overlap
 from permix.dp_mallows.jumps import Jumps
 from permix.dp_mallows.lists.top_lists_jit import top_lists
@@ -43,6 +44,8 @@ SPLIT_MERGE_CHANCE = 0.25
 VISITED_SHARE = 1 / 16
 # Climbing finds its top in a few iterations; what follows finds the posterior from there.
 MAX_CLIMBS = 25
+# The prior of the decays changes slowly, and drawing it costs as much as a sweep over a few hundred lists.
+LEARNING_CHANCE = 0.25
 # Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
 MAX_CLUSTER_DRAWS = 100
 CENTER_ROUNDS = 10
@@ -107,6 +110,25 @@ class DPMallowsFit(EstimatedPartition):
         return Estimate(float(values.mean()), mcse_mean(values) if enough else float("nan"))
 
     @cached_property
+    def strength(self) -> float:
+        """How many lists the prior of the decays is worth; of what was learned the posterior median."""
+        learned = self.draws.arrays.get("prior_strength")
+        return self.settings.strength if learned is None else float(np.median(learned))
+
+    @cached_property
+    def rates(self) -> Array:
+        """Mean skips of these lists at every place; of what was learned the posterior medians."""
+        learned, n_stages = self.draws.arrays.get("prior_rate"), self.clusters.theta.shape[1]
+        return self.settings.rates(n_stages) if learned is None else np.median(learned, axis=(0, 1))
+
+    def rates_beyond(self, n_stages: int) -> Array:
+        """Return those of the places beyond the data, up to so many in all; learned ones stay as they are."""
+        first = len(self.rates)
+        if "prior_rate" in self.draws.arrays:
+            return np.full(max(n_stages - first, 0), self.rates[-1])
+        return self.settings.rates(max(first, n_stages))[first:]
+
+    @cached_property
     def n_possible_groups(self) -> Array | None:
         """P(number of groups | data), those without agents included; None if the prior has no such number."""
         prior = self.clusters.prior
@@ -162,8 +184,9 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
             "split_merge": settings.split_merge,
             "n_initial_clusters": settings.n_initial_clusters,
             "prior": settings.partition_prior().describe(),
-            "prior_strength": float(settings.prior_strength),
-            "prior_rate": settings.rates(model.n_stages).tolist(),
+            "prior_strength": settings.strength,
+            "prior_rate": model.rates.tolist(),
+            "learned": sorted(model.learned),
             "data": digest({"starts": lists.starts, "items": lists.items, "of": lists.list_of}),
         },
     )
@@ -221,7 +244,7 @@ def exact_model(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
     if initial is not None and initial > most:
         raise DataError(Argument("n_initial_clusters", initial), f" are more than the {most} of the prior")
     orders, lengths, counts = (np.asarray(a) for a in (rankings.orders, rankings.lengths, rankings.counts))
-    known = (settings.rates, settings.prior_strength, settings.partition_prior())
+    known = (settings.rates, settings.strength, settings.partition_prior(), settings.learned())
     return list_model(orders, lengths, counts, rankings.n_items, *known)
 
 
@@ -258,17 +281,18 @@ def sweep_move(settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 
 
         return Cycle([*published_moves(), Concentration()])
     jumps = jumps_of(settings, n_lists)
+    learning: list[Move] = [LearnDecayPrior(LEARNING_CHANCE)] if settings.learned() else []
     parallel = chosen_assignments(settings, n_agents) == "parallel"
     if jumps is not None:
         # At the end of a jump all agents are assigned anew.
         seating: list[Move] = [ParallelSeating()] if jumps.chance < 1.0 else []
-        return Cycle([*(seating if parallel else [CollapsedSeating()]), jumps, Centers()])
+        return Cycle([*(seating if parallel else [CollapsedSeating()]), jumps, Centers(), *learning])
     moves: list[Move] = [CollapsedSeating()]
     if parallel:
         moves = [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
     if settings.split_merge:
         moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
-    return Cycle([*moves, Centers(), Concentration()])
+    return Cycle([*moves, Centers(), *learning, Concentration()])
 
 
 def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | None:
@@ -320,13 +344,15 @@ def draw_clusters(model: ListModel, settings: DPMallowsParameters, draws: Draws)
         concentration = evenly_spaced(draws.arrays["concentration"], MAX_CLUSTER_DRAWS).astype(float)
     else:
         concentration = np.full(len(labels), first_concentration(model.prior))
+    learned = {name: evenly_spaced(draws.arrays[name], MAX_CLUSTER_DRAWS) for name in model.learned}
     rng = np.random.default_rng(0)
     starts, sizes, centers, theta = [0], [], [], []
     before: ListState | None = None
     with at_most(settings.n_jobs), Display(settings.progress) as display:
         display.begin("drawing centers", len(labels))
-        for row in labels:
+        for d, row in enumerate(labels):
             state = ListState(model)
+            state.take_learned({name: values[d] for name, values in learned.items()})
             state.set_labels(row, rng)
             if before is not None:
                 heirs = np.zeros((state.n_clusters, before.n_clusters), dtype=np.int64)

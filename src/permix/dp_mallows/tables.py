@@ -28,6 +28,8 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
         "sampler": settings.sampler,
         "assignments": chosen_assignments(settings, int(fit.rankings.n_agents)),
         "prior": fit.clusters.prior.describe(),
+        "prior_strength": fit.strength,
+        "prior_rate": fit.rates.tolist(),
         "loss": fit.estimate.loss,
         **fit_tables.items_report(fit.items, fit.rankings.counts, fit),
         "longest_list": int(fit.rankings.lengths.max()),

@@ -40,6 +40,10 @@ class LogNormal:
         inside = (logs >= math.log(self.low)) & (logs <= math.log(self.high))
         return np.where(inside, value, -np.inf)
 
+    def within(self, values: Any) -> Any:
+        """Return values that are inside the cut-offs, whatever rounding makes of them."""
+        return np.clip(values, self.low, self.high)
+
     def log_density_of(self, log: float) -> float:
         """Do the same for one number, which is what a chain asks for most."""
         if not math.log(self.low) <= log <= math.log(self.high):

@@ -20,6 +20,7 @@ DIMS = {
     "row_labels": ["row"],
     "column_labels": ["column"],
     "scale": ["column"],
+    "prior_rate": ["place"],
 }
 
 

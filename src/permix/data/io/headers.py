@@ -16,16 +16,17 @@ import numpy as np
 
 from permix.data.cells_codes import stands_for_nothing
 from permix.data.io.column_names import USUAL_NAMES, plain
-from permix.data.io.table_columns import BLANK, file_rows, refuse_same_names
+from permix.data.io.containers.lines import Lines
+from permix.data.io.table_columns import BLANK, refuse_same_names
 from permix.data.io.text_files import PathLike, shorten
-from permix.errors import Argument, FileFormatError, Message, PermixWarning
+from permix.errors import Argument, DataError, FileFormatError, Message, PermixWarning, about_parameters
 
 # Not "None" or "none", which are answers that people give.
 NOTHING = BLANK | {"N/A", "n/a", "#N/A", "NULL", "null", "<NA>"}
 DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
 _ROLES = frozenset().union(*USUAL_NAMES.values()) | {"id", "name", "index"}
 
-Lines = list[list[str]]
+Fields = list[list[str]]
 
 
 def is_usual_name(text: str) -> bool:
@@ -42,20 +43,22 @@ def is_number(text: str, delimiter: str = ",") -> bool:
 
 
 def split_header(
-    path: PathLike, text: str, delimiter: str, header: bool | None, decide: Callable[[Lines], bool]
-) -> tuple[list[str] | None, list[int], Lines]:
-    """Return the names of the columns (None where no line has them), line numbers and rows of a table.
+    path: PathLike, lines: Lines, header: bool | None, decide: Callable[[Fields], bool]
+) -> tuple[list[str] | None, Lines]:
+    """Return the names of the columns (None where no line has them) and the other lines of a table.
 
     ``decide`` says of all lines whether the first holds names, where the caller did not.
     """
-    rows = list(file_rows(path, text, delimiter))
-    lines, fields = [line for line, _ in rows], [row for _, row in rows]
-    if not (decide(fields) if header is None else header):
-        return None, lines, fields
-    refuse_same_names(path, fields[0], lines[0])
+    numbers, fields = lines.numbers, lines.fields
+    if lines.named and header is False:
+        with about_parameters():
+            raise DataError(f"{path} names its columns: ", Argument("header", False), " is for text files")
+    if not (lines.named or (decide(fields) if header is None else header)):
+        return None, lines
+    refuse_same_names(path, fields[0], numbers[0])
     if len(fields) == 1:
         raise FileFormatError(f"{path}: a header, but no rows after it", path)
-    return fields[0], lines[1:], fields[1:]
+    return fields[0], lines._replace(numbers=numbers[1:], fields=fields[1:])
 
 
 def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
@@ -70,7 +73,7 @@ def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
 
 def has_header(
     path: PathLike,
-    fields: Lines,
+    fields: Fields,
     *,
     number: Callable[[str], bool] = is_number,
     known: Callable[[str], bool] = is_usual_name,

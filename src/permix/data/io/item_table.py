@@ -8,9 +8,9 @@ from functools import partial
 
 from permix.data.attributes import NONE, Attributes, from_text
 from permix.data.io.column_names import USUAL_NAMES, plain
+from permix.data.io.containers.lines import read_lines
 from permix.data.io.headers import has_header, split_header
-from permix.data.io.table_columns import guess_delimiter
-from permix.data.io.text_files import PathLike, read_text
+from permix.data.io.text_files import PathLike
 from permix.data.labels import Label, repeats, some_names
 from permix.errors import DataError, PermixWarning
 
@@ -22,15 +22,16 @@ def read_item_table(path: PathLike) -> tuple[list[str], Attributes]:
 
     The column called item, candidate, name and the like has the names, or else the first one.
     """
-    text = read_text(path)
     decide = partial(has_header, path, known=lambda name: plain(name) in NAMES)
-    names, lines, rows = split_header(path, text, guess_delimiter(path, text), None, decide)
+    names, lines = split_header(path, read_lines(path), None, decide)
+    rows = lines.fields
     if names is None:
         raise DataError(f"{path}: the first line of a table of items names its columns, such as item, party")
     at = next((place for place, name in enumerate(names) if plain(name) in NAMES), 0)
     items = [row[at] for row in rows]
     for first, again in repeats(items):
-        raise DataError(f"{path}, line {lines[again]}: {items[again]!r} has a line already ({lines[first]})")
+        at_line = f"{path}, {lines.unit} {lines.numbers[again]}"
+        raise DataError(f"{at_line}: {items[again]!r} has a line already ({lines.numbers[first]})")
     others = [place for place in range(len(names)) if place != at]
     if not others:
         raise DataError(f"{path}: a column of names and no other; there is nothing to know of the items")

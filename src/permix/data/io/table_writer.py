@@ -1,4 +1,4 @@
-"""Writing rankings and preferences as CSV or TSV in one of four layouts."""
+"""Writing rankings and preferences as CSV, TSV or Parquet in one of four layouts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import numpy as np
 from permix.data.agent_table import refuse_to_write
 from permix.data.io.categories import categories_of_levels
 from permix.data.io.column_names import USUAL_NAMES, column_places
+from permix.data.io.containers.parquet import write_columns
+from permix.data.io.containers.text import DELIMITERS
 from permix.data.io.preflib_writer import level_groups
-from permix.data.io.table_columns import BLANK, DELIMITERS
+from permix.data.io.table_columns import BLANK
 from permix.data.io.table_layouts import LAYOUTS, position
 from permix.data.io.text_files import PathLike, plain_suffix, write_text
 from permix.data.io.written_names import refuse_table_names
@@ -30,7 +32,7 @@ Layout = Literal["auto", "orders", "ranks", "pairs", "ratings"]
 
 
 def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "auto") -> None:
-    """Write rankings or preferences as CSV (TSV where the name ends in ``.tsv``; ``.gz`` compresses).
+    """Write rankings or preferences as CSV, or as TSV or Parquet where the name ends so; ``.gz`` compresses.
 
     Parameters
     ----------
@@ -64,6 +66,10 @@ def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "a
         raise DataError(f"layout is one of auto, {', '.join(LAYOUTS)}, not {layout!r}")
     writers = {"orders": _orders_out, "ranks": _ranks_out, "pairs": _pairs_out, "ratings": _ratings_out}
     header, body = writers[layout](obj)
+    if plain_suffix(path) == "parquet":
+        columns = [list(column) for column in zip(*body, strict=True)]
+        write_columns(path, [str(name) for name in header], columns)
+        return
     text = io.StringIO()
     delimiter = "\t" if plain_suffix(path) in ("tsv", "tab") else ","
     # Quotes keep other marks in names out of the reader's guess at the delimiter.

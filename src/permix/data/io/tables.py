@@ -17,11 +17,12 @@ from permix.data.attributes import Attributes, from_text
 from permix.data.comparisons import Comparisons
 from permix.data.csr import indptr_of
 from permix.data.io import table_layouts
+from permix.data.io.containers.lines import read_lines
 from permix.data.io.headers import has_header, is_usual_name, split_header, warn_of_no_header
-from permix.data.io.table_columns import Table, guess_delimiter, naturals, numbers
+from permix.data.io.table_columns import Table, naturals, numbers
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
-from permix.data.io.text_files import PathLike, read_text
+from permix.data.io.text_files import PathLike
 from permix.data.labels import Array, Label, clean_items, encode_agents, encode_items, repeats
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
@@ -103,6 +104,7 @@ def read_table(
     *,
     delimiter: str | None = None,
     header: bool | None = None,
+    sheet: str | None = None,
     **options: Any,
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a CSV or TSV file, plain or gzipped.
@@ -118,21 +120,23 @@ def read_table(
     --------
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
-    return from_table(_table_of_file(path, delimiter, header, layout), layout, **options)
+    return from_table(_table_of_file(path, delimiter, header, layout, sheet), layout, **options)
 
 
-def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
-    text = read_text(path)
+def _table_of_file(
+    path: PathLike, delimiter: str | None, header: bool | None, layout: str, sheet: str | None
+) -> Table:
+    whole = read_lines(path, delimiter, sheet, ragged=layout == "orders")
     decide = partial(has_header, path, known=_is_known, numbers_may_be_names=True)
-    found, lines, rows = split_header(path, text, delimiter or guess_delimiter(path, text), header, decide)
+    found, lines = split_header(path, whole, header, decide)
     names = found
     if names is None:
-        names = [str(place) for place in range(1, len(rows[0]) + 1)]
+        names = [str(place) for place in range(1, len(lines.fields[0]) + 1)]
         if len(names) == len(_LONG.get(layout, ())):
             names = list(_LONG[layout])
         if header is None:
-            warn_of_no_header(path, rows[0], ", ".join(names[:2]))
-    return Table.of_lines(path, list(names), lines, rows)._replace(numbered=found is None)
+            warn_of_no_header(path, lines.fields[0], ", ".join(names[:2]))
+    return Table.of_lines(path, list(names), lines)._replace(numbered=found is None)
 
 
 def _is_known(name: str) -> bool:

@@ -142,12 +142,26 @@ def test_a_part_of_a_contests_name_will_do_and_a_wrong_one_is_refused(tmp_path):
         permix.read(ward, contest="foo")
 
 
-def test_choices_without_ranks_are_refused(tmp_path):
-    """Vote for three: not three overvotes."""
-    profile = [[["Ann", "Bo", "Cy"]], [["Ann", "Bo"]], [["Cy"]]]
-    path = writers.hart(profile, ["Ann", "Bo", "Cy"], tmp_path)
-    with pytest.raises(DataError, match="not ranked: 2 of 3 ballots choose several"):
-        permix.read(path, contest="Mayor")
+def test_choices_without_ranks_are_choices(tmp_path):
+    """Vote for three: not three overvotes, but candidates above the others, in no order."""
+    profile = [[["Ann", "Bo", "Cy"]], [["Ann", "Bo"]], [["Cy"]], [[]]]
+    path = writers.hart(profile, ["Ann", "Bo", "Cy", "Di"], tmp_path)
+    chosen = permix.read(path, contest="Mayor")
+    assert chosen.items == ("Ann", "Bo", "Cy")
+    assert [chosen.prefers(1, "Ann", other) for other in ("Bo", "Cy")] == [False, True]
+    said = {entry["found"]: entry["ballots"] for entry in chosen.metadata["CLEANING"]}
+    assert said == {"ballots without a choice": 1, "a contest without ranks": 3}
+
+
+def test_more_choices_than_allowed_are_overvotes():
+    marked = Ballots.from_rows(
+        [[["A", "B"]], [["A", "B", "C"]], [["C"]]], items=["A", "B", "C", "D"], n_choices=2
+    )
+    chosen = permix.clean(marked)
+    assert chosen.n_agents == 2
+    assert chosen.metadata["CLEANING"][0]["found"] == "ballots with more than 2 choices"
+    one = permix.clean(Ballots.from_rows([[["A", "B"]], [["C"]]], n_choices=1))
+    assert one.n_agents == 1  # vote for one: two marks are an overvote, which leaves no choice
 
 
 def test_converted_ballots_are_described(tmp_path):
