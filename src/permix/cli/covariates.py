@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from permix.cli.output import count_of, print_table, terminal_width
-from permix.estimators.by_covariate import GroupTable, group_table
 from permix.estimators.known import known_of
+
+if TYPE_CHECKING:
+    from permix.estimators.by_covariate import GroupTable
 
 # Values and groups that a table shows; --json has all.
 MOST_VALUES, MOST_GROUPS = 15, 8
@@ -18,6 +20,8 @@ def covariates_report(fit: Any) -> dict[str, Any]:
     known = known_of(fit).rows
     if not known or not hasattr(fit, "memberships"):
         return {}
+    from permix.estimators.by_covariate import group_table
+
     return {"covariates": [_plain(group_table(fit, name)) for name in known]}
 
 

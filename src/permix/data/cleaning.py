@@ -8,13 +8,12 @@ row end it, one is passed over, and of a candidate ranked twice the first mark c
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permix.data.attributes import NONE, from_text
 from permix.data.ballots import UNNAMED, Ballots, Entry
-from permix.data.cells import Cells
 from permix.data.cleaning_candidates import (
     audit_of,
     chosen_items,
@@ -25,7 +24,6 @@ from permix.data.cleaning_candidates import (
     too_few,
     with_names,
 )
-from permix.data.cleaning_cells import clean_cells
 from permix.data.csr import gather, indptr_of
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
@@ -33,6 +31,9 @@ from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, ParameterError
 from permix.registries import BALLOT_RULES
 from permix.runtime.seeds import generator
+
+if TYPE_CHECKING:
+    from permix.data.cells import Cells
 
 # What a rank of a ballot holds instead of a candidate: nothing, several candidates, or something removed.
 EMPTY, OVERVOTE, REMOVED = -1, -2, -3
@@ -132,7 +133,9 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
         raise DataError(*either, " both say what is done where several share a rank; give one of them")
     about_several = chosen.overvotes
     are_marks = isinstance(ballots, Ballots)
-    if isinstance(ballots, Cells):
+    if not isinstance(ballots, Ballots | Rankings | Preferences):
+        from permix.data.cleaning_cells import clean_cells
+
         idle = [name for name in (*ABOUT_RANKS, "names", "below_support") if name in rules]
         if idle:
             raise DataError(Argument(idle[0]), " is a rule for ballots, and this is a matrix")

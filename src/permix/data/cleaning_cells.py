@@ -14,6 +14,10 @@ from permix.errors import Argument, DataError
 
 def clean_cells(cells: Cells, rules: Any) -> Cells:
     """Leave out columns with too little support, then rows with too few answers in the columns left."""
+    if not isinstance(cells, Cells):
+        raise DataError(
+            f"a {type(cells).__name__} has no votes to clean; give Ballots, Rankings, Preferences or Cells"
+        )
     audit: list[Entry] = []
     least = least_support(rules, cells.n_rows)
     filled = np.bincount(cells.columns, minlength=cells.n_columns)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from permix.cli.command import BESIDE, IGNORE, Option, Source
-from permix.data.attributes import NONE, Attributes, from_text
 from permix.errors import Argument, DataError, about_parameters
 
 TABLES = Source(
@@ -35,7 +34,7 @@ class Table(NamedTuple):
     rows: Any  # a frame, an array or a sparse matrix
     ids: list[Any]  # names of the rows, numbers from 1 on where they have none
     id_name: str
-    covariates: Attributes = NONE  # columns that are not fitted
+    covariates: Any = ()  # Attributes: columns that are not fitted
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -137,6 +136,8 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
         if name not in frame.columns:
             raise no_column(file, name, purpose, frame.columns)
     ids = list(frame[row_column]) if row_column else list(range(1, len(frame) + 1))
+    from permix.data.attributes import from_text
+
     covariates = from_text({name: _as_written(frame[name]) for name in beside})
     frame = frame.drop(columns=left_out)
     for name in frame.columns:
