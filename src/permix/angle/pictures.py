@@ -92,7 +92,7 @@ def draw_scores(
             axes.hlines(y, group.low[shown], group.high[shown], color=color, linewidth=1.6, alpha=0.75)
         marker, size = MARKERS[(number // len(DARK)) % len(MARKERS)], 4.5 if k <= 4 else 3.5
         axes.plot(group.scores[shown], y, marker, color=color, markersize=size, label=group.name, zorder=3)
-    axes.set_yticks(places, [shortened(style.label(items[i]), MAX_NAME) for i in shown])
+    axes.set_yticks(places, [shortened(style.label(items[i], MAX_NAME), MAX_NAME) for i in shown])
     color_ticks(axes.get_yticklabels(), [items[i] for i in shown], style)
     axes.tick_params(axis="y", length=0, labelsize="small")
     axes.tick_params(axis="x", labelsize="small")

@@ -245,7 +245,7 @@ class AgentTable(OverItems, ABC):
                 different = sorted(map(str, set(part.items) ^ set(items)))[:5]
                 why = f"only one of them has {', '.join(different)}" if different else "the order differs"
                 raise DataError(
-                    f"parts 0 and {position} are not over the same items ({why}); "
+                    f"parts 1 and {position + 1} are not over the same items ({why}); "
                     "build both with the same items=[...]"
                 )
         agents: Array | None = None

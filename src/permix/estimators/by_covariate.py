@@ -2,7 +2,7 @@
 
 Covariates are not used in a fit. Given the fit, a table of counts n[v, k] of agents with value v in group k
 is drawn many times: from the posterior where the fit keeps draws of labels (a group of a draw counts as the
-group of the answer with which it has most members in common), else by drawing each agent's group from its
+group of the answer that it is most like), else by drawing each agent's group from its
 probabilities. Each share is then drawn given those counts, from Beta(n + 1/2, N - n + 1/2): agents are taken
 as a sample, and 1/2 is Jeffreys' prior of a share. Intervals go from 5 % to 95 % of these draws, so they hold
 both that memberships are not certain and that agents are few; shares shown are means of n / N alone.
@@ -179,10 +179,14 @@ def _tables(
 
 
 def _as_groups(drawn: Array, labels: Array, n_groups: int) -> Array:
-    """Call each group of a draw as the group of the answer with which it has most members in common."""
+    """Call each group of a draw as the group of the answer that it is most like.
+
+    By the cosine similarity of the two sets, n_common² / (n_1 n_2), as models of rankings link their draws.
+    """
     m = int(drawn.max()) + 1
     shared = np.bincount(labels * m + drawn, minlength=n_groups * m).reshape(n_groups, m)
-    return shared.argmax(axis=0)[drawn]
+    sizes = np.maximum(np.bincount(labels, minlength=n_groups), 1)
+    return (shared.astype(np.float64) ** 2 / sizes[:, None]).argmax(axis=0)[drawn]
 
 
 def _table(codes: Array, labels: Array, shape: tuple[int, int]) -> Array:
@@ -196,7 +200,12 @@ def _shares(tables: Array, totals: Array, rng: np.random.Generator) -> Array:
         mean = np.where(totals > 0, ratios, 0.0).sum(axis=0) / np.maximum((totals > 0).sum(axis=0), 1)
     mean = np.where((totals > 0).any(axis=0), mean, np.nan)
     drawn = rng.beta(tables + 0.5, totals - tables + 0.5)
-    low, high = np.quantile(drawn, INTERVAL, axis=0)
+    empty = np.broadcast_to(
+        totals == 0, drawn.shape
+    )  # draws in which there is no such group say nothing of it
+    if empty.any():
+        drawn[empty & ~empty.all(axis=0)] = np.nan
+    low, high = np.nanquantile(drawn, INTERVAL, axis=0)
     return np.stack([mean, *holding(mean, low, high)], axis=-1)
 
 
@@ -215,11 +224,16 @@ def _p_value(observed: Array, rng: np.random.Generator) -> float:
         for k in range(len(groups)):
             others = left[:, k + 1 :].sum(axis=1)
             got = rng.hypergeometric(left[:, k], others, wanted) if k < len(groups) - 1 else wanted
-            strength += (got - expected[v, k]) ** 2 / expected[v, k]
+            strength += _information(got, expected[v, k])
             left[:, k] -= got
             wanted = wanted - got
-    reached = float(((observed - expected) ** 2 / expected).sum())
+    reached = float(_information(observed, expected).sum())
     return float((1 + np.count_nonzero(strength >= reached - 1e-9)) / (1 + N_SHUFFLED))
+
+
+def _information(found: Array, expected: Any) -> Array:
+    """Return n ln(n / e): summed, N times the mutual information, to which small groups add little noise."""
+    return np.asarray(found * np.log(np.maximum(found, 1) / expected))
 
 
 def group_frame(found: GroupTable) -> pd.DataFrame:

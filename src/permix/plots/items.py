@@ -22,9 +22,10 @@ class ItemStyle(NamedTuple):
     colors: dict[Label, str]
     legend: dict[str, str]  # party -> color
 
-    def label(self, name: Label) -> str:
-        """Return what an item is called."""
-        return self.labels.get(name, str(name))
+    def label(self, name: Label, most: int) -> str:
+        """Return what an item is called; without its party where there is no room, and the legend tells."""
+        label = self.labels.get(name, str(name))
+        return str(name) if len(label) > most and self.legend else label
 
     def of(self, names: Sequence[Label], color: str) -> list[str]:
         """Return the colors of some items; one color where nothing is known of them."""

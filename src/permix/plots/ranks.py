@@ -40,7 +40,7 @@ def draw_ranks(
     colors = style.of(names, color)
     axes.hlines(places, low, high, color=colors, linewidth=5, alpha=0.35)
     axes.scatter(mean, places, s=20, c=colors, zorder=3)
-    axes.set_yticks(places, [shortened(style.label(name), MAX_NAME) for name in names])
+    axes.set_yticks(places, [shortened(style.label(name, MAX_NAME), MAX_NAME) for name in names])
     axes.tick_params(axis="y", length=0, labelsize="small")
     axes.tick_params(axis="x", labelsize="small")
     axes.set_ylim(n_shown + 0.6, 0.4)
