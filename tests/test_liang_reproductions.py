@@ -131,7 +131,7 @@ def test_segment_scores_are_marginal_likelihoods():
     made = liang_data.gaussian_clusters(6, 2, 2, seed=2)
     one_cluster = np.zeros(6, dtype=int)
     found = liang_fig2.program(made.data, one_cluster, liang_fig2.Sizes())
-    family = Gaussian().resolve(made.data)
+    family = Gaussian(1.0, 0.0, 10.0).resolve(made.data)
     state = MixtureState(family, family.encode(made.data), 6, DirichletProcess(1.0))
     state.set_labels(one_cluster)
     # B' of all six: (6 - 1)!/6! = 1/6 times the marginal likelihood; α = 1.
@@ -157,7 +157,7 @@ def test_published_split_merge_visits_partitions_as_the_posterior_says(prior):
 
 def test_published_split_merge_keeps_statistics_right():
     made = liang_data.gaussian_clusters(400, 5, 8, seed=9)
-    state = liang_runs.Problem(Gaussian(), made.data).state()
+    state = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data).state()
     state.set_labels(np.arange(400) % 3)
     info = PublishedSplitMerge(n_proposals=200).step(np.random.default_rng(0), state)
     assert info.proposed == 200
@@ -197,9 +197,9 @@ def test_summary_is_relative_to_the_best_of_all_samplers():
 
 def test_a_trace_starts_and_ends_where_its_chain_does():
     made = liang_data.gaussian_clusters(300, 5, 4, seed=3)
-    problem = liang_runs.Problem(Gaussian(), made.data, constant=-7.0)
+    problem = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data, constant=-7.0)
     problem.compile(tuple(liang_runs.SAMPLERS))
-    bare = liang_runs.Problem(Gaussian(), made.data)
+    bare = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data)
     assert problem.of_labels(made.labels) == pytest.approx(bare.of_labels(made.labels) - 7.0)
     run = problem.trace(("gibbs", "split-merge", "projection"), "one-group", 0.1, seed=0)
     assert run.seconds[0] == 0.0
@@ -253,7 +253,7 @@ def test_autocorrelation_by_hand():
 @pytest.mark.slow
 def test_mixing_chains_agree_on_the_posterior():
     made = liang_data.gaussian_clusters(40, 2, 3, seed=5)
-    problem = liang_runs.Problem(Gaussian(), made.data)
+    problem = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data)
     sizes = liang_fig3_mixing.Sizes(n_burn_in=200, n_turns=6000, turn_milliseconds=0.05)
     chains = {name: liang_fig3_mixing.chain(problem, name, sizes, 0) for name in liang_fig3_mixing.SAMPLERS}
     for panel in liang_fig3_mixing.STATISTICS:

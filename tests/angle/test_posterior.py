@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -56,6 +57,11 @@ def fitted(t, inference, name="gamma", orders=None, **options):
 
 def grid_of(t, name="gamma", orders=None, **options):
     orders = some_orders(t) if orders is None else orders
+    return _grid(t, name, tuple((tuple(map(int, row)), True) for row in orders), **options)
+
+
+@cache
+def _grid(t, name, rows, **options):
     values, direction = PRIORS[name], None
     if name == "direction":
         direction = np.array(POINTS[t]) - np.mean(POINTS[t])
@@ -70,7 +76,6 @@ def grid_of(t, name="gamma", orders=None, **options):
     size = {"n_kappa": 600, "n_sphere": 40, "low": 1e-4}
     if t == 4:
         size = {"n_kappa": 240, "n_sphere": 30, "low": 0.01}
-    rows = tuple((tuple(map(int, row)), True) for row in orders)
     return oracle.Grid(t, rows, prior, **(size | options))
 
 

@@ -128,7 +128,7 @@ def test_aic_and_bic_are_those_of_the_estimator():
     lists = Rankings.from_orders(full.orders[:60, :3], n_items=6, unlisted="unknown")
     data = Rankings.concat([full[60:], lists]).collapse()
     for criterion in ("aic", "bic"):
-        found = silently(data, [1, 2], criterion=criterion, inference="em")
+        found = silently(data, [1, 2], criterion=criterion, inference="em", n_draws=100, n_burn_in=50)
         assert found.best == 2
         value = found.table.set_index("n_groups")[criterion][2]
         assert value == pytest.approx(getattr(found.model, criterion)(data), rel=1e-12)

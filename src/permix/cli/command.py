@@ -63,6 +63,10 @@ class Variant(NamedTuple):
 
 
 IGNORE = Option(list[str], "Column of a CSV file to leave out; may be repeated.", metavar="COLUMN")
+MISSING = Option(
+    list[str], "A value that stands for a missing cell, such as -99; may be repeated.", metavar="CODE"
+)
+SHEET = Option(str, "Sheet of an Excel file with several.", metavar="NAME")
 # What travels with the data, in every kind of file that is a table.
 BESIDE: Mapping[str, Option] = {
     "group_columns": Option(

@@ -14,18 +14,23 @@ import typer
 
 from permix.cli.output import count_of, print_json, print_table
 from permix.cli.votes import ReadOptions
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 
 PICTURES = (".png", ".svg", ".pdf")
 # Of what a number of groups was chosen by, --json alone shows these.
 NOT_SHOWN = ("monte_carlo_error", "n_iter", "converged", "normalizer_error")
 
 
-def show_info(options: ReadOptions, as_json: bool) -> None:
-    """Describe a file of votes or a fitted model."""
+def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()) -> None:
+    """Describe a file of votes, a matrix or a fitted model."""
+    from permix.cli.matrices import is_matrix, looks_like_matrix, matrix_of, show_matrix
+
     file = options.file
-    ballots = _recognized(file)
-    packed = file.is_file() and file.suffix != ".npz" and zipfile.is_zipfile(file)
+    if options.given.get("layout") in ("wide", "long") or missing or is_matrix(file):
+        show_matrix(options, matrix_of(options, missing), as_json)
+        return
+    ballots = _recognized(file, options.given.get("sheet"))
+    packed = file.is_file() and file.suffix not in (".npz", ".xlsx", ".xlsm") and zipfile.is_zipfile(file)
     if file.suffix == ".permix" or (packed and ballots is None):
         from permix.cli.predict import show_fit
 
@@ -37,8 +42,15 @@ def show_info(options: ReadOptions, as_json: bool) -> None:
         if len(about["contests"]) > 1 and "contest" not in options.given:
             _show_contests(file, about, as_json)
             return
-    votes = options.read()
-    facts = {**about, **describe_votes(votes)}
+    try:
+        votes = options.read()
+    except DataError as error:
+        if not about and "layout" not in options.given and looks_like_matrix(options):
+            said = error.args[0] if error.args and isinstance(error.args[0], Message) else Message(str(error))
+            layout = Argument("layout", "wide")
+            error.args = (Message(*said.parts, ". If it is a matrix, ", layout, " describes it"),)
+        raise
+    facts = {**(about or _kind(file)), **describe_votes(votes)}
     if as_json:
         print_json({"file": str(file), **facts, **cleaning_report(votes)})
         return
@@ -66,13 +78,21 @@ def show_info(options: ReadOptions, as_json: bool) -> None:
         print(f"{count_of(agents - sum(chosen.values()), 'agent')} named no single first choice")
 
 
-def _recognized(file: Path) -> Any:
+def _recognized(file: Path, sheet: str | None) -> Any:
     """Return the format of ballots that a file, folder or zip has, if any."""
     from permix.data.io.ballots.formats import recognize
     from permix.data.io.text_files import PREFLIB, plain_suffix
 
-    known = file.suffix == ".permix" or plain_suffix(file) in PREFLIB
-    return None if known or not file.exists() else recognize(file)
+    known = file.suffix in (".permix", ".npz") or plain_suffix(file) in (*PREFLIB, "abif")
+    return None if known or not file.exists() else recognize(file, sheet)
+
+
+def _kind(file: Path) -> dict[str, Any]:
+    """Say which kind of file holds the votes, and by what it was recognized."""
+    from permix.data.io.kinds import kind_of
+
+    found = kind_of(file)
+    return {"format": found.title, "recognized_by": found.why}
 
 
 def _show_contests(file: Path, about: dict[str, Any], as_json: bool) -> None:
@@ -104,7 +124,7 @@ def print_cleaning(report: dict[str, Any], kept: int | None = None, what: str = 
         read = f": {kept + gone:,} read, {gone:,} left out, {kept:,} kept" if kept is not None else ""
         print_table(
             f"What was done to the {what}{read}",
-            ["found", what, "what was done", "which"],
+            ["found", "how many", "what was done", "which"],
             [
                 [entry["found"], entry["ballots"], entry["done"], _listed(entry["which"])]
                 for entry in report["cleaning"]

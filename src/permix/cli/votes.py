@@ -9,15 +9,19 @@ from typing import Any, NamedTuple
 
 import typer
 
-from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, Option, Source
+from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, SHEET, Option, Source
+from permix.cli.stdin import spooled
 from permix.errors import DataError
 from permix.registries import BALLOT_RULES
 
+# Layouts of tables that are read and written, and those that are read.
+LAYOUTS = ("orders", "ranks", "pairs", "ratings")
+COMPARED = ("matches", "choices", "best-worst")
 VOTE_OPTIONS: Mapping[str, Option] = {
     "layout": Option(
         str,
-        "Layout of a CSV file [default: what it looks like].",
-        choices=("auto", "orders", "ranks", "pairs", "ratings"),
+        "Layout of a table: CSV, Excel, Parquet or JSON lines [default: what it looks like].",
+        choices=("auto", *LAYOUTS, *COMPARED),
     ),
     "unlisted": Option(
         str,
@@ -39,6 +43,13 @@ VOTE_OPTIONS: Mapping[str, Option] = {
     ),
     "ignore": IGNORE,
     **BESIDE,
+    "sheet": SHEET,
+    "ties": Option(
+        str,
+        "Matches (model_a, model_b, winner): ties are left out (drop), count for either side (both), or are "
+        "an error [default: drop].",
+        choices=("drop", "both", "error"),
+    ),
     "contest": Option(str, "Ballots: id or name of the contest, where a file has several.", metavar="NAME"),
     "overvotes": Option(
         str,
@@ -132,11 +143,11 @@ class ReadOptions(NamedTuple):
         """Say whether the file has ids: those from 0 on look like none once they are read."""
         from permix.data.io.column_names import column_places
         from permix.data.io.containers.text import file_rows, guess_delimiter
-        from permix.data.io.text_files import TABLES, first_line, plain_suffix
+        from permix.data.io.text_files import TEXT_TABLES, first_line, plain_suffix
 
         if "agent_column" in self.given:
             return True
-        if plain_suffix(self.file) not in TABLES:
+        if plain_suffix(self.file) not in TEXT_TABLES:
             return False
         if self.given.get("header") is False:
             return self.given.get("layout") in ("pairs", "ratings")
@@ -155,7 +166,9 @@ class Votes(NamedTuple):
 def read_options(file: Path, values: Mapping[str, Any]) -> ReadOptions:
     """Return a file of votes with what the user said about it."""
     said = {name: values.get(name) for name in VOTE_OPTIONS}
-    return ReadOptions(file, {name: value for name, value in said.items() if value not in (None, [], "auto")})
+    return ReadOptions(
+        spooled(file), {name: value for name, value in said.items() if value not in (None, [], "auto")}
+    )
 
 
 def read_votes(file: Path, values: Mapping[str, Any]) -> Votes:
@@ -167,7 +180,8 @@ def read_votes(file: Path, values: Mapping[str, Any]) -> Votes:
 
 
 VOTES = Source(
-    "PrefLib file, CSV or TSV with rankings or preferences; or ballots: a file, folder or zip.",
+    "Rankings or preferences: PrefLib, ABIF, CSV, TSV, Excel, Parquet or JSON lines; or ballots: a file, "
+    "folder or zip; - is standard input.",
     VOTE_OPTIONS,
     "permix.cli.votes:read_votes",
 )

@@ -24,7 +24,7 @@ from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.state import ListModel, ListState, list_model
 from permix.errors import Argument, DataError, PermixWarning
 from permix.estimators.known import NOTHING, Known, Memberships
-from permix.moves import Concentration, Cycle, Move
+from permix.moves import Concentration, Cycle, Move, Repeat
 from permix.moves.balance import Opening
 from permix.moves.state import first_concentration
 from permix.partitions import MixtureOfFiniteMixtures
@@ -42,9 +42,16 @@ MANY_AGENTS = 1000
 SPLIT_MERGE_CHANCE = 0.25
 # The part of the agents that the parallel variant also visits one by one, so that clusters open and close.
 VISITED_SHARE = 1 / 16
+# Sweeps in parallel are cheap beside what a draw takes to keep: iterations make several, as long as they go
+# through no more than so many agents.
+SWEPT_AGENTS, MAX_SWEEPS = 10_000, 3
+# Where groups overlap, chains take long to meet: as long as they disagree they may be so many times as long
+# as those of other models.
+PATIENCE = 4
 # Climbing finds its top in a few iterations; what follows finds the posterior from there.
 MAX_CLIMBS = 25
-# The prior of the decays changes slowly, and drawing it costs as much as a sweep over a few hundred lists.
+# How often the prior of the decays is drawn: that costs as much as a sweep over a few hundred lists, or, of
+# thousands of agents, as a sweep in parallel. (A tenth was too seldom: chains then wait for it.)
 LEARNING_CHANCE = 0.25
 # Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
 MAX_CLUSTER_DRAWS = 100
@@ -176,11 +183,13 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
         [partial(first_state, model, settings, chain=chain) for chain in range(settings.n_chains)],
         sweep_move(settings, model.n_agents, len(lists.starts) - 1),
         **settings.for_chains(model.n_agents * model.n_stages),
+        patience=PATIENCE,
         burn_in_move=burn_in_move(settings, model.n_agents),
         fingerprint={
             "model": "DPMallowsMixture",
             "sampler": settings.sampler,
             "assignments": chosen_assignments(settings, model.n_agents),
+            "sweeps": sweeps_of(settings, model.n_agents),
             "split_merge": settings.split_merge,
             "n_initial_clusters": settings.n_initial_clusters,
             "prior": settings.partition_prior().describe(),
@@ -274,8 +283,13 @@ def jumps_of(settings: DPMallowsParameters, n_lists: int = 0) -> Jumps | None:
     return Jumps(chance=min(1.0, max(LEAST_JUMPS, JUMPING_LISTS / max(n_lists, 1))))
 
 
-def sweep_move(settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 0) -> Cycle:
-    """Return what one iteration of a chain does, for so many agents and distinct lists."""
+def sweep_move(
+    settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 0, repeated: bool = True
+) -> Cycle:
+    """Return what one iteration of a chain does, for so many agents and distinct lists.
+
+    Without ``repeated`` it makes one sweep.
+    """
     if settings.sampler != "exact":
         from permix.dp_mallows.published import published_moves
 
@@ -289,10 +303,18 @@ def sweep_move(settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 
         return Cycle([*(seating if parallel else [CollapsedSeating()]), jumps, Centers(), *learning])
     moves: list[Move] = [CollapsedSeating()]
     if parallel:
-        moves = [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
+        sweep = [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
+        more = sweeps_of(settings, n_agents) - 1 if repeated else 0
+        moves = [*([Repeat(Cycle([*sweep, Centers()]), more)] if more else []), *sweep]
     if settings.split_merge:
         moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
     return Cycle([*moves, Centers(), *learning, Concentration()])
+
+
+def sweeps_of(settings: DPMallowsParameters, n_agents: int) -> int:
+    """Return how many sweeps an iteration makes once burn-in is over."""
+    parallel = chosen_assignments(settings, n_agents) == "parallel" and jumps_of(settings) is None
+    return min(max(SWEPT_AGENTS // max(n_agents, 1), 1), MAX_SWEEPS) if parallel else 1
 
 
 def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | None:
@@ -302,7 +324,7 @@ def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | Non
     """
     if settings.sampler != "exact" or not settings.split_merge or jumps_of(settings) is not None:
         return None
-    sweep = sweep_move(settings, n_agents)
+    sweep = sweep_move(settings, n_agents, repeated=False)
     return Opening(Cycle([sweep, Climb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from permix.families.learning import FloatArray, Learning, LogNormal, slice_number, slice_step
+from permix.families.learning import FloatArray, Learning, LogNormal, one_slice, slice_step
+from permix.families.mixed_jit import MEAN, RATE, MixedStats
+from permix.families.mixed_jit import STRENGTH as KAPPA
 
 # Centers of groups must differ by more than the groups are wide, or nothing tells one group from several.
 STRENGTH = LogNormal(0.01, 0.5, 0.001, 0.05)
@@ -67,14 +68,18 @@ class ScaleLearning(Learning):
         groups = self._groups(family, stats, n_clusters)
         # One of them, drawn at random: a sweep of a small table costs less than all.
         chosen = self.names[int(rng.integers(len(self.names)))]
-        if chosen == "prior_strength":
-            strength = self._strength(rng, groups, values)
-            return family.with_values({"prior_strength": strength})
-        if chosen == "degrees_of_freedom":
+        self.change(rng, chosen, groups, values)
+        names = ("prior_strength",) if chosen == "prior_strength" else ("degrees_of_freedom", "scale")
+        return family.with_values({name: values[name] for name in names})
+
+    def change(self, rng: np.random.Generator, name: str, groups: Any, values: dict[str, Any]) -> None:
+        """Draw one of the hyper-parameters, and change ``values`` accordingly."""
+        if name == "prior_strength":
+            values[name] = self._strength(rng, groups, values)
+        elif name == "degrees_of_freedom":
             self._freedom(rng, groups, values)
         else:
             self._scales(rng, groups, values)
-        return family.with_values({name: values[name] for name in ("degrees_of_freedom", "scale")})
 
     def _groups(self, family: Any, stats: Any, n_clusters: int) -> Any:
         raise NotImplementedError
@@ -89,47 +94,59 @@ class ScaleLearning(Learning):
         raise NotImplementedError
 
 
-def one_slice(rng: np.random.Generator, value: float, log_density: Callable[[float], float]) -> float:
-    """Draw one positive number by a slice step on its logarithm."""
-    return math.exp(slice_number(rng, math.log(value), log_density))
-
-
 @dataclasses.dataclass
 class ColumnGroups:
-    """Numbers of members n, and in each column the scatter about the group's own mean and its shift u."""
+    """Numbers of entries n, and in each column the scatter about the group's own mean and its shift u."""
 
-    n: FloatArray  # (K,)
+    n: FloatArray  # (K, d), or (K, 1) where no cell is missing
     scatter: FloatArray  # (K, d)
     shift: FloatArray  # (K, d) from the prior mean
 
     def about_prior(self, strength: float) -> FloatArray:
         """What the groups add to ψ."""
-        weight = strength * self.n / (strength + self.n)
-        return self.scatter + weight[:, None] * self.shift**2
+        return self.scatter + strength * self.n / (strength + self.n) * self.shift**2
+
+    def in_all_columns(self, terms: FloatArray) -> float:
+        """Sum what depends on n alone over groups and columns."""
+        return float(terms.sum()) * (self.shift.shape[1] / self.n.shape[1])
+
+
+def groups_of_columns(stats: MixedStats, n_clusters: int, columns: Any = slice(None)) -> ColumnGroups:
+    """Return what statistics with gaps say of columns of numbers."""
+    prior = stats.priors[columns]
+    n = stats.entries[columns, :n_clusters].T
+    strength = prior[:, KAPPA]
+    off = stats.means[columns, :n_clusters].T - prior[:, MEAN]
+    shift = off * (strength + n) / np.maximum(n, 1.0)
+    added = 2.0 * (stats.rates[columns, :n_clusters].T - prior[:, RATE])
+    scatter = added - strength * n / (strength + n) * shift**2
+    return ColumnGroups(n, np.maximum(scatter, 0.0), shift)
 
 
 class DiagonalLearning(ScaleLearning):
     """Independent columns: their scales are drawn at once."""
 
     def _groups(self, family: Any, stats: Any, n_clusters: int) -> ColumnGroups:
-        n = stats.counts[:n_clusters]
+        if isinstance(stats, MixedStats):
+            return groups_of_columns(stats, n_clusters)
+        n = stats.counts[:n_clusters, None]
         strength = stats.prior_strength
-        shift = (stats.means[:n_clusters] - stats.prior_mean) * ((strength + n) / n)[:, None]
+        shift = (stats.means[:n_clusters] - stats.prior_mean) * ((strength + n) / n)
         added = stats.scales[:n_clusters] - stats.prior_scale
-        scatter = added - (strength * n / (strength + n))[:, None] * shift**2
+        scatter = added - strength * n / (strength + n) * shift**2
         return ColumnGroups(n, np.maximum(scatter, 0.0), shift)
 
     def _strength(self, rng: np.random.Generator, groups: ColumnGroups, values: dict[str, Any]) -> float:
-        n, d = groups.n, groups.scatter.shape[1]
+        n = groups.n
         power = 0.5 * (values["degrees_of_freedom"] + n)
         ratio = groups.shift**2 / (groups.scatter + values["scale"])
 
         def log_density(log_strength: float) -> float:
             strength = math.exp(log_strength)
             weight = strength * n / (strength + n)
-            terms = 0.5 * d * np.log(strength / (strength + n))
-            terms -= power * np.log1p(weight[:, None] * ratio).sum(axis=1)
-            return float(terms.sum() + STRENGTH.log_density_of(log_strength))
+            terms = groups.in_all_columns(0.5 * np.log(strength / (strength + n)))
+            terms -= float((power * np.log1p(weight * ratio)).sum())
+            return terms + STRENGTH.log_density_of(log_strength)
 
         return one_slice(rng, values["prior_strength"], log_density)
 
@@ -144,10 +161,10 @@ class DiagonalLearning(ScaleLearning):
         def log_density(log_extra: float) -> float:
             extra = math.exp(log_extra)
             freedom = self.least + extra
-            log_scales = np.log(added + extra * units).sum(axis=1)
-            terms = d * (gammaln(0.5 * (freedom + n)) - gammaln(0.5 * freedom))
-            terms += 0.5 * freedom * (d * log_extra + log_units) - 0.5 * (freedom + n) * log_scales
-            return float(terms.sum() + prior.log_density_of(log_extra))
+            terms = groups.in_all_columns(gammaln(0.5 * (freedom + n)) - gammaln(0.5 * freedom))
+            terms += 0.5 * freedom * len(n) * (d * log_extra + log_units)
+            terms -= float((0.5 * (freedom + n) * np.log(added + extra * units)).sum())
+            return terms + prior.log_density_of(log_extra)
 
         extra = one_slice(rng, values["degrees_of_freedom"] - self.least, log_density)
         values["degrees_of_freedom"], values["scale"] = self.least + extra, extra * units
@@ -156,10 +173,11 @@ class DiagonalLearning(ScaleLearning):
         freedom, columns = values["degrees_of_freedom"], self.varying
         unit = self.variances[columns] * (freedom - self.least)
         added = groups.about_prior(values["prior_strength"])[:, columns]
-        power = 0.5 * (freedom + groups.n)[:, None]
+        n = groups.n if groups.n.shape[1] == 1 else groups.n[:, columns]
+        power = 0.5 * (freedom + n)
 
         def log_density(log_shares: FloatArray) -> FloatArray:
-            value: FloatArray = 0.5 * freedom * len(groups.n) * log_shares
+            value: FloatArray = 0.5 * freedom * len(n) * log_shares
             value = value - (power * np.log(added + unit * np.exp(log_shares))).sum(axis=0)
             return np.asarray(value + SHARE.log_density(log_shares))
 

@@ -64,6 +64,8 @@ class Table(NamedTuple):
     def named(self, wanted: object, purpose: str) -> int:
         """Place of the column of this name or number; the purpose goes into the error if there is none."""
         names: list[object] = [*self.names, *map(str, self.names)]
+        if wanted not in names and self.numbered:  # nobody named them: v1, V1 and column1 are the first
+            wanted = re.sub(r"\A(?:v|x|col|column)(?=[0-9])", "", str(wanted).lower())
         if wanted not in names:
             raise no_column(self.source, wanted, purpose, self.names)
         return names.index(wanted) % len(self.names)

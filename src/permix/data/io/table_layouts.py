@@ -38,6 +38,9 @@ _POSITION = re.compile(rf"{_PLACE}(\d+)\Z|(\d+)(?:st|nd|rd|th){_PLACE}?\Z|({'|'.
 _RANKS = Argument("layout", "ranks")
 _OR_NAME_IT = (", or name it with ", Argument("agent_column"), " or ", Argument("count_column"))
 _MANY_ROWS = 20
+_MATRIX = (
+    "; the matrix is described by --layout long, and permix fit cocluster --layout long finds its groups"
+)
 _SAYS_NOTHING = re.compile(r"(?:rank|x|v|var|col|column)?(\d+)\Z")
 _FOR_NUMBERS = Wording(
     "tables of answers or measurements go to permix.DPMixture",
@@ -135,6 +138,13 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
             *_beside(odd),
             *_OR_NAME_IT,
         )
+    if table.numbered and _could_be_ratings(table):
+        more = " and a time" if len(table.names) == 4 else ""
+        raise DataError(
+            f"{table.source}: lines without a header that look like agent, item, rating{more}; say ",
+            *(Argument("layout", "ratings"), " to compare what each agent rated"),
+            Wording(", or read the matrix with permix.read_cells(path, layout='long')", _MATRIX),
+        )
     values = [numbers(table.columns[place]) for place in wide]
     text = [place for place, column in zip(wide, values, strict=True) if column is None]
     says_nothing = all(_SAYS_NOTHING.match(plain(name)) for name in names)
@@ -162,6 +172,18 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         *(Argument("count_column"), " or ", Argument("agent_column")),
         *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
     )
+
+
+def _could_be_ratings(table: Table) -> bool:
+    """Whether lines hold two ids, of which no pair comes back, and one of few values."""
+    if len(table.names) not in (3, 4) or table.n_rows < _MANY_ROWS:
+        return False
+    first, second, third = (column.tolist() for column in table.columns[:3])
+    few = len(set(third)) <= 21 and numbers(table.columns[2]) is not None
+    back = len(set(first)) < len(first) and len(set(second)) < len(second)
+    n_pairs = len(set(zip(first, second, strict=True)))
+    wide_range = max(len(set(first)), len(set(second))) > len(set(third))
+    return few and back and wide_range and n_pairs >= 0.95 * table.n_rows
 
 
 def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tuple[Part, ...]:

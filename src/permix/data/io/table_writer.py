@@ -28,7 +28,7 @@ from permix.errors import Argument, DataError, PermixWarning, Wording
 from permix.kernels.pairwise_counts import PreferenceArrays
 
 MOST_PAIRS = 10_000_000
-Layout = Literal["auto", "orders", "ranks", "pairs", "ratings"]
+Layout = Literal["auto", "orders", "ranks", "pairs", "ratings", "matches", "choices", "best-worst"]
 
 
 def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "auto") -> None:

@@ -14,11 +14,19 @@ from typing import Any, Literal
 import numpy as np
 
 from permix.data.attributes import Attributes, from_text
+from permix.data.ballots import Entry
 from permix.data.comparisons import Comparisons
 from permix.data.csr import indptr_of
-from permix.data.io import table_layouts
+from permix.data.io import comparison_layouts, table_layouts, table_lists
+from permix.data.io.comparison_layouts import Compared
 from permix.data.io.containers.lines import read_lines
-from permix.data.io.headers import has_header, is_usual_name, split_header, warn_of_no_header
+from permix.data.io.headers import (
+    has_header,
+    is_usual_name,
+    orders_have_header,
+    split_header,
+    warn_of_no_header,
+)
 from permix.data.io.table_columns import Table, naturals, numbers
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
@@ -33,6 +41,9 @@ Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
 _LONG = {"pairs": ("agent", "better", "worse"), "ratings": ("agent", "item", "rating")}
 _FILL = "; fill it or drop the row"
+READ_LAYOUTS = (*table_layouts.LAYOUTS, *comparison_layouts.COMPARED)
+# Comparisons that a count may stand for.
+MOST_COMPARISONS = 50_000_000
 
 
 def from_frame(
@@ -45,6 +56,7 @@ def from_frame(
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
     ignore: Label | Iterable[Label] = (),
+    ties: Literal["drop", "both", "error"] = "drop",
     group_columns: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
@@ -52,12 +64,15 @@ def from_frame(
     Parameters
     ----------
     frame : data frame
-    layout : {"auto", "orders", "ranks", "pairs", "ratings"}
+    layout : {"auto", "orders", "ranks", "pairs", "ratings", "matches", "choices", "best-worst"}
         * ``orders``: columns ``pos1, pos2, …``, ``1st, 2nd, …`` or ``first, second, …``, entries are
           items, best first; blank, 0 or NaN at the end of a row is padding.
         * ``ranks``: one column per item, entries are ranks, 1 = best; blank, 0 or NaN = not ranked.
         * ``pairs``: one row per comparison with columns for agent, better and worse item.
         * ``ratings``: one row per rating with columns for agent, item and rating, higher is better.
+        * ``matches``: two items and the winner in each row, such as ``model_a, model_b, winner``.
+        * ``choices``: items that were shown and the one chosen; ``best-worst``: the best and the worst one.
+          A row for each task, or one for each item of a task.
         * ``auto``: found from column names and entries; an error where two layouts would fit.
     items : sequence of names, optional
         All items, in the order wanted. Left out, the names found.
@@ -72,9 +87,12 @@ def from_frame(
         ``agent_column=False`` makes every row an agent of its own. In orders and ranks an agent may have
         several rows; a warning names the first who has.
     on_cycle : {"error", "drop", "keep"}
-        For pairs, as in :meth:`permix.Preferences.from_pairs`.
+        For comparisons, as in :meth:`permix.Preferences.from_pairs`.
     ignore : name or sequence of names
         Columns to leave out.
+    ties : {"drop", "both", "error"}
+        For matches: ties are left out, count as a vote for either side, or are an error. How many there were
+        is in ``metadata["CLEANING"]``.
     group_columns : name or sequence of names
         Columns that say something of the agents, such as precinct, age or region: they become
         ``covariates``, which no model uses and with which groups are compared afterwards.
@@ -94,7 +112,7 @@ def from_frame(
       1: milk ≻ rest × 1
     """
     table = Table.of_frame(frame)
-    about = (unlisted, agent_column, count_column, on_cycle, ignore, group_columns)
+    about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns)
     return from_table(table, layout, items, *about)
 
 
@@ -128,12 +146,14 @@ def _table_of_file(
 ) -> Table:
     whole = read_lines(path, delimiter, sheet, ragged=layout == "orders")
     decide = partial(has_header, path, known=_is_known, numbers_may_be_names=True)
+    if layout == "orders":
+        decide = partial(orders_have_header, path, known=_is_known)
     found, lines = split_header(path, whole, header, decide)
     names = found
     if names is None:
         names = [str(place) for place in range(1, len(lines.fields[0]) + 1)]
-        if len(names) == len(_LONG.get(layout, ())):
-            names = list(_LONG[layout])
+        if len(names) - (layout == "ratings" and len(names) == 4) == len(_LONG.get(layout, ())):
+            names[:3] = _LONG[layout]  # and a time, which is not used
         if header is None:
             warn_of_no_header(path, lines.fields[0], ", ".join(names[:2]))
     return Table.of_lines(path, list(names), lines)._replace(numbered=found is None)
@@ -152,12 +172,14 @@ def from_table(
     count_column: object = None,
     on_cycle: str = "error",
     ignore: Label | Iterable[Label] = (),
+    ties: str = "drop",
     group_columns: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read a table by what its columns are called; see :func:`from_frame`."""
     table, beside = table.without(ignore).set_apart(group_columns)
-    if layout not in ("auto", *table_layouts.LAYOUTS):
-        raise DataError(f"layout is one of auto, {', '.join(table_layouts.LAYOUTS)}, not {layout!r}")
+    table = table_lists.with_lists(table, layout)
+    if layout not in ("auto", *READ_LAYOUTS):
+        raise DataError(f"layout is one of auto, {', '.join(READ_LAYOUTS)}, not {layout!r}")
     if unlisted not in (None, "below", "unknown"):
         raise DataError(f"unlisted is 'below' or 'unknown', not {unlisted!r}")
     if table.n_rows == 0:
@@ -166,16 +188,44 @@ def from_table(
     count = table.find(count_column, "count")
     counts: Array = np.ones(table.n_rows, dtype=np.int64)
     if count is not None:
-        table, counts, stated = _counts(table, count)
-        beside = {name: column[stated] for name, column in beside.items()}
+        table, counts, counted = _counts(table, count)
+        beside = {name: column[counted] for name, column in beside.items()}
     covariates = from_text(beside)
     agent = table.find(agent_column, "agent")
-    if agent is None and agent_column is None and "" in table.names:
-        agent = table.names.index("")
+    if agent is None and agent_column is None and table.names[:1] == [""]:
+        agent = 0
+    for place, name in enumerate(table.names):
+        if name == "" and place != agent:
+            raise DataError(
+                f"{table.source}: column {place + 1} has no name; name it, so that it is clear whether it is "
+                "a place, an item or something else"
+            )
     mark = table.find(None, "unlisted")
     wide = [place for place in range(len(table.names)) if place not in (count, agent, mark)]
+    if table_lists.LISTED in table.names:
+        others = [str(table.names[place]) for place in wide if table.names[place] != table_lists.LISTED]
+        if others:
+            raise DataError(
+                f"{table.source}: a column holds whole rankings, and {others[0]!r} is something else; leave "
+                "it out with ",
+                Argument("ignore", others[0]),
+            )
+        agents = None if agent is None else table.filled(agent, _FILL)
+        below = _below(table, mark, unlisted or "below")
+        listed = table_lists.read_lists(table, wide[0], names, below, counts, agents)
+        return listed._replaced(covariates=covariates) if covariates else listed
     if layout == "auto":
-        layout = table_layouts.detect_layout(table, agent, wide)
+        layout = comparison_layouts.detect(table, agent) or table_layouts.detect_layout(table, agent, wide)
+    if layout in comparison_layouts.COMPARED:
+        stated = comparison_layouts.compared(table, layout, agent, ties)
+        found = _compared(table, names, agent, counts, stated, on_cycle)
+        if not covariates:
+            return found
+        if agent is None:  # each row or task is an agent, called by its number
+            rows = np.unique(stated.row[stated.better])
+            return found._replaced(covariates=covariates.take(rows[found.agents.astype(np.int64) - 1]))
+        ids = table.filled(agent, _FILL)
+        return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout in _LONG:
         ids = _agents_of_rows(table, agent, agent_column, layout)
         if layout == "pairs":
@@ -222,7 +272,8 @@ def _of_agents(table: Table, covariates: Attributes, ids: Array, agents: Array) 
     place = {agent: at for at, agent in enumerate(agents.tolist())}
     of_line = np.array([place.get(agent, -1) for agent in ids.tolist()])  # -1: left out for a contradiction
     first = np.zeros(len(agents), dtype=np.int64)
-    first[of_line[::-1]] = np.arange(len(ids))[::-1]
+    lines = np.flatnonzero(of_line >= 0)[::-1]
+    first[of_line[lines]] = lines
     for name in covariates:
         entries = covariates.column(name).codes()[0]
         differs = (entries != entries[first[of_line]]) & (of_line >= 0)
@@ -419,6 +470,43 @@ def _pairs(
     indptr = indptr_of(np.bincount(row_of, minlength=n_agents))
     stated = Comparisons(found, agents, indptr, pairs[np.argsort(row_of, kind="stable")])
     return Preferences._from_comparisons(stated, per_agent, on_cycle)
+
+
+def _compared(
+    table: Table,
+    names: tuple[Label, ...] | None,
+    agent: int | None,
+    counts: Array,
+    stated: Compared,
+    on_cycle: str,
+) -> Preferences:
+    """Comparisons of items that were shown; a count says how often a row was stated."""
+    found, codes = encode_items(
+        naturals(stated.entries), names, None, lambda position: table.where(int(stated.row[position]))
+    )
+    row = stated.row[stated.better]
+    if int(counts[row].sum()) > MOST_COMPARISONS:
+        raise DataError(f"{table.source}: the counts stand for more than {MOST_COMPARISONS:,} comparisons")
+    audit = list(stated.audit)
+    if agent is None:
+        # One agent a row, or a task of several rows: the first of its rows.
+        audit.append(
+            Entry("no column names the agents", "each row or task is one of its own", len(set(row.tolist())))
+        )
+        ids = np.unique(row, return_inverse=True)[1] + 1
+    else:
+        ids = table.filled(agent, _FILL)[row]
+        silent = len(set(table.columns[agent].tolist())) - len(set(ids.tolist()))
+        if silent:
+            audit.append(Entry("agents without a comparison", "left out", silent, left_out=silent))
+    times = counts[row]
+    pairs = np.repeat(np.column_stack([codes[stated.better], codes[stated.worse]]), times, axis=0)
+    n_agents, agents, row_of = encode_agents(np.repeat(ids, times), None, table.where)
+    indptr = indptr_of(np.bincount(row_of, minlength=n_agents))
+    sorted_by = np.argsort(row_of, kind="stable")
+    read = Preferences._from_comparisons(Comparisons(found, agents, indptr, pairs[sorted_by]), None, on_cycle)
+    done = [entry._asdict() for entry in audit]
+    return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
 
 
 def _ratings(

@@ -226,6 +226,53 @@ def test_votekit_objects_are_told_by_what_they_have():
         from_votekit(object())
 
 
+def test_votekit_objects_are_built_of_what_is_passed():
+    class Ballot:
+        def __init__(self, ranking, weight):
+            self.ranking, self.weight = ranking, weight
+
+    class Profile:
+        def __init__(self, ballots, candidates, max_ranking_length):
+            self.ballots, self.candidates, self.longest = ballots, candidates, max_ranking_length
+
+    votes = permix.Preferences.from_levels([[["a"], ["b", "c"]], [["c"]]], items=list("abcd"), counts=[3, 1])
+    profile = permix.to_votekit(votes, Ballot, Profile)
+    assert profile.longest == 3
+    ballots = from_votekit(profile)
+    assert ballots.items == tuple("abcd")
+    assert marked(ballots) == [[["a"], ["b", "c"]], [["c"]]]
+    assert ballots.counts.tolist() == [3, 1]
+    with pytest.raises(DataError, match="comparisons"):
+        permix.to_votekit(permix.Preferences.from_pairs([(0, "a", "b")]), Ballot, Profile)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_one_export_of_dominion(tmp_path, alone):
+    """With the manifests beside it, or by numbers."""
+    items = ["Ann", "Bo", "Cy", "Di"]
+    folder = writers.dominion([[["Ann"], ["Bo"]], [["Cy"], ["Di"]], [["Bo"]], [["Ann"]]], items, tmp_path)
+    if alone:
+        for manifest in folder.glob("*Manifest.json"):
+            manifest.unlink()
+    ballots = permix.read_ballots(folder / "CvrExport_17.json", contest="3")
+    names = [f"candidate {100 + code}" for code in range(4)] if alone else items
+    assert marked(ballots) == [[[names[0]], [names[1]]], [[names[2]], [names[3]]]]
+    assert [entry.found for entry in ballots.audit] == ["no manifest of conditions"]
+
+
+def test_exports_read_alike_with_and_without_msgspec(tmp_path, monkeypatch):
+    import sys
+
+    pytest.importorskip("msgspec")
+    items = NAMES[0]
+    folder = writers.dominion(profile_of(3, items, n=12), items, tmp_path)
+    fast = permix.read_ballots(folder, contest="3")
+    monkeypatch.setitem(sys.modules, "permix.data.io.ballots.dominion_export", None)
+    slow = permix.read_ballots(folder, contest="3")
+    assert marked(fast) == marked(slow)
+    assert fast.agents.tolist() == slow.agents.tolist()
+
+
 # -- nothing hostile -------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.containers.lines import read_lines
-from permix.data.io.text_files import EXCEL, TEXT_TABLES, plain_suffix
+from permix.data.io.text_files import EXCEL, TABLES, TEXT_TABLES, plain_suffix
 from permix.data.labels import Array
 from permix.errors import DataError
 
@@ -72,9 +72,10 @@ class Header(NamedTuple):
 
 def recognized(source: Source) -> str | None:
     """Say by what the format is recognized; None where it is another."""
-    if not source.is_one_file or plain_suffix(source.path) not in (*TEXT_TABLES, *EXCEL, "parquet"):
+    ending = plain_suffix(source.path)
+    if not source.is_one_file or ending not in TABLES:
         return None
-    if plain_suffix(source.path) in TEXT_TABLES:
+    if ending in TEXT_TABLES:
         first = source.head.decode("utf-8-sig", errors="replace").splitlines()[:1]
         names = next(csv.reader(first, delimiter=_delimiter(first[0])), []) if first else []
     else:
@@ -83,7 +84,7 @@ def recognized(source: Source) -> str | None:
     if found is None:
         return None
     looks = _looks(source, found)
-    is_sheet = plain_suffix(source.path) in EXCEL
+    is_sheet = ending in EXCEL
     answers = looks.repeats and not looks.marks
     if not looks.names or answers or not (found.others or looks.marks or is_sheet):
         return None  # plain orders, ranks or answers: the reader of tables knows, or asks

@@ -25,6 +25,7 @@ MOST_CELLS = 50_000_000
 _ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
 _CELL = re.compile(rb"<((?:\w+:)?)c\b([^>]*?)(?:/>|>(.*?)</\1c>)", re.DOTALL)
 _PLACE = re.compile(rb'\br="([A-Z]{1,4})([0-9]{1,8})"')
+_FORMULA, _VALUE = re.compile(rb"<(?:\w+:)?f\b"), re.compile(rb"<(?:\w+:)?v>[^<]")
 _NUMBER = re.compile(rb'\br="([0-9]{1,8})"')
 
 
@@ -156,7 +157,7 @@ def _look_over(path: PathLike, name: str, xml: bytes) -> None:
                     unavailable.append(at)
                 else:
                     without_value.append((at, shown))
-            elif re.search(rb"<(?:\w+:)?f\b", inside) and not re.search(rb"<(?:\w+:)?v\b", inside):
+            elif b't="str"' not in about and _FORMULA.search(inside) and not _VALUE.search(inside):
                 without_value.append((at, "a formula that was never computed"))
         n_cells = max(n_cells, in_row)
     height = max([*rows, n_rows]) - min([*rows, n_rows]) + 1
