@@ -50,7 +50,9 @@ def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()
             layout = Argument("layout", "wide")
             error.args = (Message(*said.parts, ". If it is a matrix, ", layout, " describes it"),)
         raise
-    facts = {**(about or _kind(file)), **describe_votes(votes)}
+    layout = votes.metadata.get("LAYOUT")
+    laid_out = {"layout": layout} if layout else {}
+    facts = {**(about or _kind(file)), **laid_out, **describe_votes(votes)}
     if as_json:
         print_json({"file": str(file), **facts, **cleaning_report(votes)})
         return

@@ -91,6 +91,11 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         choices=BALLOT_RULES["below_support"],
     ),
     "min_answers": MIN_ANSWERS,
+    "strict": Option(
+        bool,
+        "PrefLib: whether a header that disagrees with the lines after it is an error [default: it is].",
+        ("--strict/--no-strict",),
+    ),
     "categories": Option(
         str,
         "Order of the categories in a .cat file: best-first, worst-first, or all their names, best first, "

@@ -1,4 +1,4 @@
-"""Exports of Polis conversations: who agreed (1), disagreed (-1) or passed (0) on which statement.
+"""Exports of Polis conversations: who agreed (1), disagreed (-1) or passed (0) on which statement, in words.
 
 ``votes.csv`` has a line for each vote; somebody may vote again on a statement, and the latest vote counts.
 ``participants-votes.csv`` is wide and has columns that are no statements, such as Polis's own groups. Where
@@ -20,13 +20,15 @@ from permix.data.cells import Cells
 from permix.data.cells_codes import MissingCodes
 from permix.data.io.table_columns import no_column
 from permix.data.io.text_files import PathLike, read_text
+from permix.data.labels import as_objects
 from permix.errors import DataError, FileFormatError
 
 VOTES = ("timestamp", "comment-id", "voter-id", "vote")
 WIDE = ("participant", "group-id", "n-comments", "n-votes", "n-agree", "n-disagree")
 # Characters in which names of columns are looked for.
 MOST_NAMES = 10_000
-PASSED, AGREED, DISAGREED = "0", "1", "-1"
+# What the files write for each vote.
+WORDS = {"1": "agree", "-1": "disagree", "0": "pass"}
 
 
 def is_polis(path: PathLike) -> str | None:
@@ -48,8 +50,8 @@ def read_polis(
 ) -> Cells:
     """Read the votes of a Polis conversation as a matrix of participants and statements.
 
-    ``codes`` are votes that count as missing, such as 0, which is to pass. Statements are called by their
-    numbers, and have their texts as an attribute.
+    ``codes`` are votes that count as missing, such as "pass", or 0, as the file writes it. Statements are
+    called by their numbers, and have their texts as an attribute.
     """
     text = read_text(path)
     lines = csv.reader(io.StringIO(text, newline=""))
@@ -63,7 +65,8 @@ def read_polis(
     row_of, column_of = ({name: place for place, name in enumerate(each)} for each in (people, statements))
     rows = np.array([row_of[who] for who, _ in cells])
     columns = np.array([column_of[what] for _, what in cells])
-    values = codes.blanked(np.array([float(vote) for vote in cells.values()]))
+    votes = codes.blanked(as_objects(list(cells.values()))).tolist()
+    values = codes.blanked(as_objects([None if vote is None else WORDS[vote] for vote in votes]))
     codes.warn_of_unseen()
     texts = _texts(path)
     known = Attributes({"text": [texts.get(number, "") for number in statements]}) if texts else NONE
@@ -159,7 +162,7 @@ def _wide(
 
 def _vote(path: PathLike, lines: Iterator[list[str]], text: str) -> str:
     vote = text.strip().removesuffix(".0")
-    if vote not in (AGREED, DISAGREED, PASSED):
+    if vote not in WORDS:
         raise _wrong(path, lines, f"{text!r} is no vote: these are 1, -1 and 0")
     return vote
 

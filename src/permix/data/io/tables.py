@@ -6,7 +6,7 @@ Four layouts, detected by the rules in :mod:`permix.data.io.table_layouts` or na
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -138,7 +138,10 @@ def read_table(
     --------
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
-    return from_table(_table_of_file(path, delimiter, header, layout, sheet), layout, **options)
+    table = _table_of_file(path, delimiter, header, layout, sheet)
+    chosen: list[str] = []
+    read = from_table(table, layout, **options, note=chosen.append)
+    return read._replaced(metadata={**read.metadata, "LAYOUT": chosen[0]})
 
 
 def _table_of_file(
@@ -174,8 +177,9 @@ def from_table(
     ignore: Label | Iterable[Label] = (),
     ties: str = "drop",
     group_columns: Label | Iterable[Label] = (),
+    note: Callable[[str], None] = lambda layout: None,
 ) -> Rankings | Preferences:
-    """Read a table by what its columns are called; see :func:`from_frame`."""
+    """Read a table by what its columns are called; see :func:`from_frame`. ``note`` is told the layout."""
     table, beside = table.without(ignore).set_apart(group_columns)
     table = table_lists.with_lists(table, layout)
     if layout not in ("auto", *READ_LAYOUTS):
@@ -212,10 +216,12 @@ def from_table(
             )
         agents = None if agent is None else table.filled(agent, _FILL)
         below = _below(table, mark, unlisted or "below")
+        note("a ranking in each cell")
         listed = table_lists.read_lists(table, wide[0], names, below, counts, agents)
         return listed._replaced(covariates=covariates) if covariates else listed
     if layout == "auto":
         layout = comparison_layouts.detect(table, agent) or table_layouts.detect_layout(table, agent, wide)
+    note(layout)
     if layout in comparison_layouts.COMPARED:
         stated = comparison_layouts.compared(table, layout, agent, ties)
         found = _compared(table, names, agent, counts, stated, on_cycle)
