@@ -56,13 +56,13 @@ def test_the_true_density_integrates_to_one():
 def test_only_variances_fit_the_axes_of_figure_3():
     """Panels (a) and (c): one cluster near -945,000, the true ones between -615,000 and -611,000."""
     made = liang_data.gaussian_clusters(10_000, 40, 40, seed=0)
-    problem = liang_runs.Problem(Gaussian(prior_scale=10.0), made.data)
+    problem = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data)
     assert -615_000 < problem.of_labels(made.labels) < -611_000
     assert -960_000 < problem.of_labels(np.zeros(10_000, dtype=int)) < -900_000
     other = liang_data.gaussian_clusters(10_000, 40, 40, seed=0, mean_variance=4.0)
-    wide = liang_runs.Problem(Gaussian(prior_scale=10.0), other.data)
+    wide = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), other.data)
     assert wide.of_labels(np.zeros(10_000, dtype=int)) < -1_300_000
-    far = liang_runs.Problem(Gaussian(prior_scale=100.0), made.data)
+    far = liang_runs.Problem(Gaussian(1.0, 0.0, 100.0), made.data)
     assert far.of_labels(made.labels) < -615_000
 
 

@@ -22,16 +22,17 @@ from permix.families.column_learning import (
 )
 from permix.families.contract_jit import draw_many, seat_all
 from permix.families.mixed_learning import MixedLearning
-from permix.families.scale_learning import SHARE, STRENGTH, DiagonalLearning
+from permix.families.scale_learning import SHARE, STRENGTH, ColumnShares, DiagonalLearning
 from permix.moves import Gibbs, Hyperparameters
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess
 
 N_ROWS, N_SIMULATIONS, N_DRAWS, N_THIN, N_BINS = 12, 150, 19, 20, 5
 PRIOR = DirichletProcess(1.0)
+SHARES = ColumnShares(np.ones(1), np.full(1, SHARE.low))
 OF_NUMBERS = ("prior_strength", "degrees_of_freedom", "scale")
-LEARNING = DiagonalLearning(OF_NUMBERS, np.array([1.0]), least=0.0, typical=4.0)
-NUMBERS = DiagonalLearning(OF_NUMBERS, np.array([1.0]), least=2.0, typical=4.0)
+LEARNING = DiagonalLearning(OF_NUMBERS, SHARES, least=0.0, typical=4.0)
+NUMBERS = DiagonalLearning(OF_NUMBERS, SHARES, least=2.0, typical=4.0)
 SHAPE = 3.0
 MIXED = Mixed(
     ["number", "count", "category"],
@@ -80,7 +81,7 @@ def learning_of(name, data):
     if name == "diagonal":
         return LEARNING
     if name == "gaussian":
-        return NoiseLearning(("noise_scale",), np.array([1.0]))
+        return NoiseLearning(("noise_scale",), SHARES)
     if name == "mixed":
         names = ("prior_strength", "degrees_of_freedom", "within_share", "shape", "pseudo_count")
         return MixedLearning(names, NUMBERS, np.array([0]), {1: column_of_counts(data[:, 1], SHAPE)})

@@ -18,7 +18,7 @@ def fit(run, tmp_path):
     votes.write_text(BALLOTS)
     code, out, err = run("fit", "mallows", votes, "--select", "1-2", "--starts", 2, "-o", fit, "--quiet")
     assert code == 0, err
-    assert "What was done to the ballots" in out
+    assert "What was done to the votes" in out
     return fit
 
 
@@ -30,7 +30,7 @@ def test_the_file_says_what_was_done(run, fit):
     assert [row["n_groups"] for row in about["selection"]][:2] == [1, 2]
     code, out, _ = run("summary", fit)
     assert code == 0
-    assert "What was done to the ballots" in out
+    assert "What was done to the votes" in out
     assert "What the number of groups was chosen by" in out
     code, out, _ = run("summary", fit, "--json")
     assert json.loads(out)["cleaning"] == about["cleaning"]

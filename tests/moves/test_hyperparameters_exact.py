@@ -35,6 +35,7 @@ PARTITIONS = list(restricted_growth_strings(4))
 # A prior strength differs least from that of the twin.
 N_STEPS = defaultdict(lambda: 3_000, {"prior_strength": 4_000, "degrees_of_freedom": 1_500, "scale": 1_500})
 N_BINS = 4
+LEAST_SHARE = 0.01
 FAMILIES = {
     "niw": (GaussianNIW(), X),
     "diagonal": (GaussianDiagonal(), X),
@@ -55,6 +56,13 @@ def with_extra(family, least, extra):
     return family.with_values(changed)
 
 
+def cut_off(learning, **changes):
+    """The same with shares cut off where the grid begins."""
+    shares = learning.columns.least_shares
+    columns = dataclasses.replace(learning.columns, least_shares=np.full(len(shares), LEAST_SHARE))
+    return dataclasses.replace(learning, columns=columns, **changes)
+
+
 def setting(name, learned):
     """Family, what is learned, a grid of logarithms for it with the family at each point."""
     asked, table = FAMILIES[name]
@@ -64,9 +72,11 @@ def setting(name, learned):
     least = getattr(getattr(learning, "numbers", learning), "least", 0.0)
     if name == "mixed":
         own = (("scale",) if learned == "within_share" else (learned,)) if learned != "shape" else ()
-        learning = dataclasses.replace(learning, numbers=dataclasses.replace(learning.numbers, names=own))
+        learning = dataclasses.replace(learning, numbers=cut_off(learning.numbers, names=own))
+    elif hasattr(learning, "columns"):
+        learning = cut_off(learning)
     if learned in ("scale", "noise_scale", "within_share"):
-        line = np.linspace(np.log(SHARE.low), np.log(SHARE.high), 30 if name == "mixed" else 14)
+        line = np.linspace(np.log(LEAST_SHARE), np.log(SHARE.high), 30 if name == "mixed" else 14)
         unit = np.nanvar(data, axis=0)
         grid = line[:, None] if name == "mixed" else np.array(list(itertools.product(line, line)))
         if learned == "noise_scale":

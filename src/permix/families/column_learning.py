@@ -17,7 +17,7 @@ from scipy.special import betaln, gammaln
 
 from permix.families.learning import FloatArray, Learning, LogNormal, one_slice, slice_step
 from permix.families.mixed_jit import MixedStats
-from permix.families.scale_learning import SHARE, ColumnGroups, groups_of_columns
+from permix.families.scale_learning import ColumnGroups, ColumnShares, groups_of_columns
 
 PSEUDO_COUNT = LogNormal(1.0, 1.5, 0.001, 100.0)
 SHAPE_DEVIATION, LEAST_SHAPE, MOST_SHAPE = 1.5, 1e-2, 1e4
@@ -25,27 +25,22 @@ SHAPE_DEVIATION, LEAST_SHAPE, MOST_SHAPE = 1.5, 1e-2, 1e4
 
 @dataclasses.dataclass(frozen=True)
 class NoiseLearning(Learning):
-    """The noise of Gaussian groups.
-
-    ``variances`` are those of the columns, NaN where a column is constant and its noise is not learned.
-    """
+    """The noise of Gaussian groups."""
 
     names: tuple[str, ...]
-    variances: FloatArray
+    columns: ColumnShares
 
     def log_prior(self, family: Any) -> float:
-        varying = ~np.isnan(self.variances)
-        shares = family.learnable["noise_scale"][varying] ** 2 / self.variances[varying]
-        return float(SHARE.log_density(np.log(shares)).sum())
+        return self.columns.log_prior(family.learnable["noise_scale"] ** 2)
 
     def draw(self, rng: np.random.Generator, family: Any, stats: Any, n_clusters: int) -> Any:
         groups = _known_noise_groups(stats, n_clusters)
-        columns = np.flatnonzero(~np.isnan(self.variances))
+        columns = self.columns.varying
         noise = family.learnable["noise_scale"].copy()
         if len(columns):
             about = (np.broadcast_to(groups.n, groups.shift.shape), groups.scatter, groups.shift)
             n, scatter, shift = (array[:, columns] for array in about)
-            units, centers = self.variances[columns], np.asarray(family.prior_scale)[columns] ** 2
+            units, centers = self.columns.variances[columns], np.asarray(family.prior_scale)[columns] ** 2
             inside = n > 0
 
             def log_density(log_shares: FloatArray) -> FloatArray:
@@ -54,7 +49,7 @@ class NoiseLearning(Learning):
                 terms = (n - 1.0) * np.log(variance) + scatter / variance
                 terms = terms + np.log(variance + n * centers) + n * shift**2 / (n * centers + variance)
                 return np.asarray(
-                    SHARE.log_density(log_shares) - 0.5 * np.where(inside, terms, 0.0).sum(axis=0)
+                    self.columns.log_density(log_shares) - 0.5 * np.where(inside, terms, 0.0).sum(axis=0)
                 )
 
             shares = slice_step(rng, np.log(noise[columns] ** 2 / units), log_density)

@@ -20,7 +20,7 @@ from permix.families.niw import (
     varying_variances,
     without_lone_freedom,
 )
-from permix.families.scale_learning import DiagonalLearning
+from permix.families.scale_learning import DiagonalLearning, shares_of
 
 # How many points the prior variance is worth where chains begin.
 DEFAULT_FREEDOM = 4.0
@@ -117,7 +117,8 @@ class GaussianDiagonal(IndependentColumns):
     def learning(self, resolved: Self, data: Any) -> DiagonalLearning | None:
         """What was left open, with a prior measured by the variances of the columns."""
         names = self.learned_names(resolved)
-        return DiagonalLearning(names, varying_variances(data), 0.0, DEFAULT_FREEDOM) if names else None
+        shares = shares_of(data, varying_variances(data))
+        return DiagonalLearning(names, shares, 0.0, DEFAULT_FREEDOM) if names else None
 
     def statistics(self, capacity: int) -> DiagonalStats | MixedStats:
         mean = np.asarray(self.prior_mean, dtype=np.float64)

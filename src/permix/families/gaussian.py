@@ -15,6 +15,7 @@ from permix.families.gaps import IndependentColumns, columns_with_gaps
 from permix.families.gaussian_jit import GaussianStats
 from permix.families.mixed_jit import KNOWN_NOISE, MixedStats
 from permix.families.niw import DEFAULT_WITHIN_SHARE, column_variances, varying_variances
+from permix.families.scale_learning import shares_of
 
 # Root mean square distance from the prior mean, in prior deviations, beyond which the scales look mistaken.
 FAR = 10.0
@@ -85,7 +86,7 @@ class Gaussian(IndependentColumns):
     def learning(self, resolved: Self, data: Any) -> NoiseLearning | None:
         """The noise where it was left open, with a prior measured by the variances of the columns."""
         names = self.learned_names(resolved)
-        return NoiseLearning(names, varying_variances(data)) if names else None
+        return NoiseLearning(names, shares_of(data, varying_variances(data))) if names else None
 
     def doubts(self, data: Any) -> list[tuple[int, str]]:
         """Columns whose values are many deviations of the prior predictive from its mean."""

@@ -16,7 +16,7 @@ from permix.families.mixed_jit import CATEGORY, COUNT, NUMBER, MixedStats
 from permix.families.mixed_learning import OF_NUMBERS, MixedLearning
 from permix.families.niw import varying_variances
 from permix.families.profiles import Profile, profile_of
-from permix.families.scale_learning import DiagonalLearning
+from permix.families.scale_learning import DiagonalLearning, shares_of
 from permix.families.table_columns import (
     KINDS,
     Column,
@@ -230,10 +230,10 @@ class Mixed(Family):
             return None
         kinds = np.array(resolved.kinds)
         places = np.flatnonzero(kinds == "number")
-        variances = varying_variances(data[:, places])
+        shares = shares_of(data[:, places], varying_variances(data[:, places]))
         of_numbers = [name for name in names if name in OF_NUMBERS]
         called = tuple("scale" if name == "within_share" else name for name in of_numbers)
-        numbers = DiagonalLearning(called, variances, LEAST_FREEDOM, DEFAULT_FREEDOM - LEAST_FREEDOM)
+        numbers = DiagonalLearning(called, shares, LEAST_FREEDOM, DEFAULT_FREEDOM - LEAST_FREEDOM)
         shapes = np.asarray(resolved.shape, dtype=np.float64)
         counts = {
             j: column_of_counts(data[~np.isnan(data[:, j]), j], float(shapes[j]))

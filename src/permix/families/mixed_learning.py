@@ -21,9 +21,7 @@ class MixedLearning(Learning):
     """Numbers as in :class:`DiagonalLearning`, one pseudo-count for all categories, shapes of counts."""
 
     names: tuple[str, ...]
-    numbers: (
-        DiagonalLearning  # with the variances of the columns of numbers, in the units they are encoded in
-    )
+    numbers: DiagonalLearning  # of the columns of numbers, as they are encoded
     places: npt.NDArray[np.intp]  # of the columns of numbers
     counts: dict[int, ColumnOfCounts]  # by place
 

@@ -19,7 +19,7 @@ from permix.families.base import (
     vector_of,
 )
 from permix.families.niw_jit import NIWStats
-from permix.families.scale_learning import MatrixLearning
+from permix.families.scale_learning import MatrixLearning, shares_of
 
 # Where chains begin: the share of the data's variance that a group is expected to have in each column, and
 # how many points the prior mean is worth.
@@ -134,7 +134,8 @@ class GaussianNIW(Family):
     def learning(self, resolved: Self, data: Any) -> MatrixLearning | None:
         """What was left open, with a prior measured by the variances of the columns."""
         d, names = data.shape[1], self.learned_names(resolved)
-        return MatrixLearning(names, varying_variances(data), d - 1.0, d + 3.0) if names else None
+        shares = shares_of(data, varying_variances(data))
+        return MatrixLearning(names, shares, d - 1.0, d + 3.0) if names else None
 
     def encode(self, X: Any) -> np.ndarray:
         """Check cells; the result is a copy that later changes to ``X`` do not reach."""

@@ -20,23 +20,64 @@ from permix.families.mixed_jit import STRENGTH as KAPPA
 
 # Centers of groups must differ by more than the groups are wide, or nothing tells one group from several.
 STRENGTH = LogNormal(0.01, 0.5, 0.001, 0.05)
-# Groups have between a tenth and all of a column's deviation, more or less.
-SHARE = LogNormal(0.3, 1.0, 0.01, 2.0)
+# Groups have between a tenth and all of a column's deviation, more or less; the likelihood may say otherwise.
+SHARE = LogNormal(0.3, 1.0, 1e-8, 2.0)
+# Rounding of a column may not demand more than this share of its variance, and where more than so many of the
+# rows are copies of others, which would make groups of copies, this is the least share.
+MOST_ROUNDED, MANY_COPIES = 0.1, 0.05
 FREEDOM_DEVIATION, LEAST_FREEDOM, MOST_FREEDOM = 1.5, 1.0, 1e4
 # With full covariances so many columns get a new scale of their own in one step, beside the common change.
 COLUMNS_PER_STEP = 4
 
 
 @dataclasses.dataclass(frozen=True)
+class ColumnShares:
+    """Prior of the share of each column's variance that a group has.
+
+    ``variances`` are NaN where a column is constant and nothing is learned of it. A group is not narrower
+    than the rounding of the numbers, ``least_shares``: rounded numbers would make groups of equal values.
+    """
+
+    variances: FloatArray
+    least_shares: FloatArray
+
+    @property
+    def varying(self) -> npt.NDArray[np.intp]:
+        """Which columns are not constant."""
+        return np.flatnonzero(~np.isnan(self.variances))
+
+    def log_density(self, log_shares: FloatArray) -> FloatArray:
+        """Log density of the logarithms of the shares of the columns that vary."""
+        inside = log_shares >= np.log(self.least_shares[self.varying])
+        return np.where(inside, SHARE.log_density(log_shares), -np.inf)
+
+    def log_prior(self, expected: FloatArray) -> float:
+        """Log density of the variances expected in a group."""
+        return float(self.log_density(np.log((expected / self.variances)[self.varying])).sum())
+
+
+def shares_of(table: FloatArray, variances: FloatArray) -> ColumnShares:
+    """Return the prior for these data: numbers a multiple of h apart are rounded with variance h²/12."""
+    least = np.full(len(variances), SHARE.low)
+    if len(np.unique(table, axis=0)) < (1.0 - MANY_COPIES) * len(table):
+        return ColumnShares(variances, np.full(len(variances), MOST_ROUNDED))
+    for j in np.flatnonzero(~np.isnan(variances)):
+        values = np.unique(table[~np.isnan(table[:, j]), j])
+        # Differences that are nothing but errors of arithmetic do not count.
+        apart = np.diff(values)[np.diff(values) > 1e-9 * (values[-1] - values[0])]
+        least[j] = np.clip(apart.min() ** 2 / 12.0 / variances[j], SHARE.low, MOST_ROUNDED)
+    return ColumnShares(variances, least)
+
+
+@dataclasses.dataclass(frozen=True)
 class ScaleLearning(Learning):
     """What normal-inverse-Wishart and normal-inverse-gamma families have in common.
 
-    ``variances`` are those of the columns, NaN where a column is constant and its scale is not learned;
     ``least`` is what the degrees of freedom exceed, and ``typical`` by how much.
     """
 
     names: tuple[str, ...]
-    variances: FloatArray
+    columns: ColumnShares
     least: float
     typical: float
 
@@ -44,11 +85,6 @@ class ScaleLearning(Learning):
     def freedom_prior(self) -> LogNormal:
         """Prior of the degrees of freedom beyond the least."""
         return LogNormal(self.typical, FREEDOM_DEVIATION, LEAST_FREEDOM, MOST_FREEDOM)
-
-    @property
-    def varying(self) -> npt.NDArray[np.intp]:
-        """Which columns are not constant."""
-        return np.flatnonzero(~np.isnan(self.variances))
 
     def log_prior(self, family: Any) -> float:
         values = family.learnable
@@ -59,8 +95,7 @@ class ScaleLearning(Learning):
         if "degrees_of_freedom" in self.names:
             total += self.freedom_prior.log_density_of(math.log(extra))
         if "scale" in self.names:
-            shares = (values["scale"] / self.variances / extra)[self.varying]
-            total += float(SHARE.log_density(np.log(shares)).sum())
+            total += self.columns.log_prior(values["scale"] / extra)
         return total
 
     def draw(self, rng: np.random.Generator, family: Any, stats: Any, n_clusters: int) -> Any:
@@ -170,8 +205,8 @@ class DiagonalLearning(ScaleLearning):
         values["degrees_of_freedom"], values["scale"] = self.least + extra, extra * units
 
     def _scales(self, rng: np.random.Generator, groups: ColumnGroups, values: dict[str, Any]) -> None:
-        freedom, columns = values["degrees_of_freedom"], self.varying
-        unit = self.variances[columns] * (freedom - self.least)
+        freedom, columns = values["degrees_of_freedom"], self.columns.varying
+        unit = self.columns.variances[columns] * (freedom - self.least)
         added = groups.about_prior(values["prior_strength"])[:, columns]
         n = groups.n if groups.n.shape[1] == 1 else groups.n[:, columns]
         power = 0.5 * (freedom + n)
@@ -179,7 +214,7 @@ class DiagonalLearning(ScaleLearning):
         def log_density(log_shares: FloatArray) -> FloatArray:
             value: FloatArray = 0.5 * freedom * len(n) * log_shares
             value = value - (power * np.log(added + unit * np.exp(log_shares))).sum(axis=0)
-            return np.asarray(value + SHARE.log_density(log_shares))
+            return np.asarray(value + self.columns.log_density(log_shares))
 
         drawn = slice_step(rng, np.log(values["scale"][columns] / unit), log_density)
         values["scale"] = values["scale"].copy()
@@ -256,21 +291,22 @@ class MatrixLearning(ScaleLearning):
         values["degrees_of_freedom"], values["scale"] = self.least + extra, extra * units
 
     def _scales(self, rng: np.random.Generator, groups: MatrixGroups, values: dict[str, Any]) -> None:
-        freedom, columns = values["degrees_of_freedom"], self.varying
+        freedom, columns = values["degrees_of_freedom"], self.columns.varying
+        variances, log_least = self.columns.variances, np.log(self.columns.least_shares)
         extra = freedom - self.least
         added = groups.about_prior(values["prior_strength"])
         power = 0.5 * (freedom + groups.n)
         scale = values["scale"] = values["scale"].copy()
         if not len(columns):
             return
-        log_shares = np.log(scale[columns] / self.variances[columns] / extra)
+        log_shares = np.log(scale[columns] / variances[columns] / extra)
         # All shares by one factor; constant columns have no scatter, and keep their scales.
         roots = _eigenvalues(added[:, columns][:, :, columns], scale[columns])
         n_free = 0.5 * freedom * len(groups.n)
 
         def of_factor(log_factor: float) -> float:
             terms = power * np.log(roots + math.exp(log_factor)).sum(axis=1)
-            prior = float(SHARE.log_density(log_shares + log_factor).sum())
+            prior = float(self.columns.log_density(log_shares + log_factor).sum())
             return n_free * len(columns) * log_factor - float(terms.sum()) + prior
 
         scale[columns] *= one_slice(rng, 1.0, of_factor)
@@ -278,14 +314,22 @@ class MatrixLearning(ScaleLearning):
         inverse = np.linalg.inv(added + np.diag(scale))
         for j in chosen.tolist():
             diagonal: FloatArray = inverse[:, j, j].astype(np.float64)
-            unit, before = float(self.variances[j]) * extra, float(scale[j])
+            log_unit, before = math.log(variances[j] * extra), float(scale[j])
+            lowest = float(log_least[j])
 
             def of_column(
-                log_scale: float, diagonal: FloatArray = diagonal, unit: float = unit, before: float = before
+                log_scale: float,
+                diagonal: FloatArray = diagonal,
+                log_unit: float = log_unit,
+                before: float = before,
+                lowest: float = lowest,
             ) -> float:
+                if log_scale - log_unit < lowest:
+                    return -math.inf
+
                 # |Ψ_n + δ e_j e_jᵀ| = |Ψ_n| (1 + δ (Ψ_n⁻¹)_jj).
                 change = np.maximum((math.exp(log_scale) - before) * diagonal, -1.0 + 1e-15)
-                prior = SHARE.log_density_of(log_scale - math.log(unit))
+                prior = SHARE.log_density_of(log_scale - log_unit)
                 return n_free * log_scale - float((power * np.log1p(change)).sum()) + prior
 
             scale[j] = one_slice(rng, before, of_column)

@@ -42,7 +42,6 @@ from permix.errors import (
     Message,
     ParameterError,
     PermixWarning,
-    Wording,
 )
 
 _NUMBER = re.compile(r"[0-9]{1,15}")  # fits 64 bits, also when many are added up
@@ -136,8 +135,8 @@ class _Reader:
     def doubt(self, message: str) -> None:
         """An error, unless the caller said ``strict=False``."""
         if self.strict:
-            way_out = Wording(" (strict=False reads it all the same)", "; correct the file")
-            raise FileFormatError(Message(f"{self.path}: {message}", way_out), self.path)
+            way_out = ("; correct the file, or read it all the same with ", Argument("strict", False))
+            raise FileFormatError(Message(f"{self.path}: {message}", *way_out), self.path)
         warnings.warn(f"{self.path}: {message}", PermixWarning, stacklevel=4)
 
     # -- header ------------------------------------------------------------------------------

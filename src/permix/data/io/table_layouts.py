@@ -87,10 +87,15 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
             "out with ",
             Argument("ignore", names[0]),
+            *_beside(names[0]),
             *_OR_NAME_IT,
             "; if it is a place, ",
             "rename it" if places else Wording("pass items=[...]", "call the columns pos1, pos2, …"),
         )
+
+
+def _beside(name: Label) -> tuple[Part, ...]:
+    return ", keep it beside the votes with ", Wording(f"group_columns=[{name!r}]", f"--group-column {name}")
 
 
 def _entries(table: Table, place: int) -> list[str]:
@@ -130,6 +135,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
             f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
             "leave it out with ",
             Argument("ignore", odd),
+            *_beside(odd),
             *_OR_NAME_IT,
         )
     if table.numbered and _could_be_ratings(table):
@@ -156,6 +162,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
         return "ranks"
+    _refuse_one_that_is_no_rank(table, wide, ranks)
     possible = not np.any((ranks < 0) | (ranks > len(wide)))
     otherwise = ("ranks (1 = best) that count in another way are read with ", _RANKS, "; ")
     raise DataError(
@@ -166,6 +173,22 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         *(Argument("count_column"), " or ", Argument("agent_column")),
         *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
     )
+
+
+def _refuse_one_that_is_no_rank(table: Table, wide: list[int], ranks: Array) -> None:
+    """Name the one column without which all rows are rankings."""
+    if len(wide) < 3:
+        return
+    whole = np.all(np.isnan(ranks) | ((ranks >= 0) & (np.floor(ranks) == ranks)), axis=0)
+    beyond = np.nanmax(ranks, axis=0, initial=0) > len(wide)
+    for at in np.flatnonzero(whole & beyond)[:1].tolist():
+        if first_row_that_is_no_ranking(np.delete(ranks, at, axis=1)) is None:
+            name = table.names[wide[at]]
+            raise DataError(
+                f"{table.source}: all columns but {name!r} are ranks. If it counts agents, say ",
+                *(Argument("count_column", name), "; if it names them, ", Argument("agent_column", name)),
+                *("; otherwise leave it out with ", Argument("ignore", name)),
+            )
 
 
 def _could_be_ratings(table: Table) -> bool:
