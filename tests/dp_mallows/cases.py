@@ -69,6 +69,9 @@ def fit_of(
     }
     if learned_concentration(asked.partition_prior()) is not None:
         arrays["concentration"] = clusters.concentration[None].copy()
+    shapes = {"prior_strength": (), "prior_rate": (clusters.theta.shape[1],)}
+    for name in asked.learned():
+        arrays[name] = rng.uniform(0.5, 2.0, (*kept.shape[:2], *shapes[name]))
     found = np.asarray(estimate, dtype=np.int32)
     return DPMallowsFit(
         settings=asked,

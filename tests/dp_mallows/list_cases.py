@@ -17,7 +17,7 @@ LISTS = ((0, 1, 2, 3), (0, 1), (3, 2, 1, 0), (1, 0, 3))
 FIVE = (*LISTS, (2,))
 
 
-def model_of(lists, n_items, prior=None, strength=1.0, rates=1.0, sampler="exact", counts=None):
+def model_of(lists, n_items, prior=None, strength=1.0, rates=1.0, sampler="exact", counts=None, learned=None):
     """Data and prior as samplers see them."""
     orders = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int32)
     for i, row in enumerate(lists):
@@ -34,6 +34,7 @@ def model_of(lists, n_items, prior=None, strength=1.0, rates=1.0, sampler="exact
         ),
         strength,
         DirichletProcess(1.0) if prior is None else prior,
+        learned,
     )
     return model if sampler == "exact" else published_model(model, sampler)
 

@@ -33,9 +33,12 @@ class Case:
         self.fit = fit_of(**options)
         self.predictive = ListPredictive(self.fit)
         self.draws = as_draws(self.fit.clusters)
-        settings = self.fit.settings
-        # Naive code takes one rate; where it matters only the third stage lies beyond the data.
-        self.prior = (settings.prior_strength, settings.rates(3)[2])
+        # Naive code takes one rate; where it matters only the third stage lies beyond the data. Of what was
+        # learned these are medians, the rate that of the last stage that some list reaches.
+        drawn, settings = self.fit.draws.arrays, self.fit.settings
+        learned = np.median(drawn["prior_rate"][..., -1]) if "prior_rate" in drawn else settings.rates(3)[2]
+        strength = drawn.get("prior_strength", settings.prior_strength)
+        self.prior = (float(np.median(strength)), float(learned))
 
     def naive(self, what, order):
         return getattr(naive, what)(order, self.draws, 4, *self.prior)

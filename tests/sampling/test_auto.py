@@ -73,6 +73,15 @@ def test_chains_that_do_not_meet_end_at_the_limit_which_large_data_lower() -> No
     np.testing.assert_array_equal(draws.arrays["x"], all_draws.arrays["x"][:, 500:])
 
 
+def test_only_chains_that_disagree_go_beyond_the_usual_limit() -> None:
+    assert auto.stages(10**5) == (250, 500, 1000)
+    assert auto.stages(10**5, patience=4)[-1] == 4000
+    stuck = run_auto(0.9999, start=5.0, size=10**5, patience=4)
+    assert (stuck.ended, stuck.n_made, stuck.n_draws) == (LIMIT, 4000, 1000)
+    slow = run_auto(0.9, size=10**5, patience=4)  # R-hat is near 1, effective draws are too few
+    assert (slow.ended, slow.n_made, slow.n_draws) == (LIMIT, 1000, 500)
+
+
 class Far(Number):
     start = 5.0
 

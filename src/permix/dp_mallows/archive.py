@@ -21,6 +21,8 @@ from permix.partitions import PartitionPrior
 
 # Every agent has a label in memory.
 MOST_AGENTS = 2**48
+# What chains may learn of the prior of the decays, with dimensions after chains and draws.
+LEARNED: dict[str, tuple[str, ...]] = {"prior_strength": (), "prior_rate": ("stages",)}
 CLUSTERS = ("starts", "sizes", "centers", "theta", "labels", "concentration")
 
 
@@ -45,6 +47,8 @@ def _build(saved: Saved) -> DPMallowsFit:
     prior = settings.partition_prior()
     draws, estimate = parts.partitions_of(saved, learned_concentration(prior) is not None)
     clusters = _clusters(under("clusters/", arrays), prior)
+    for name in LEARNED:
+        require((name in draws.arrays) == (name in settings.learned()), name)
     require(sizes["stages"] == min(int(rankings.lengths.max()), rankings.n_items - 1), "decays")
     settings.rates(sizes["stages"])
     return DPMallowsFit(settings, facts["items"], rankings, draws, estimate, clusters)
@@ -98,6 +102,10 @@ SCHEMA = Schema(
     facts={"items": parts.ITEMS, **parts.PARTITION_FACTS},
     arrays={
         **parts.PARTITION_FIELDS,
+        **{
+            f"draws/{name}": field("real", "chains", "draws", *shape, where=fields.positive, optional=True)
+            for name, shape in LEARNED.items()
+        },
         "data/orders": field("int32", "rows", "places"),
         "data/counts": field("int64", "rows", where=fields.counts),
         "data/agents": field("text", "rows", optional=True),

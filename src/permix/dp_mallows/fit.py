@@ -15,6 +15,7 @@ from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
+from permix.dp_mallows.decay_prior import LearnDecayPrior
 from permix.dp_mallows.draws import ClusterDraws, Overlap
 from permix.dp_mallows.jumps import Jumps
 from permix.dp_mallows.lists.top_lists_jit import top_lists
@@ -22,7 +23,8 @@ from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitM
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.state import ListModel, ListState, list_model
 from permix.errors import Argument, DataError, PermixWarning
-from permix.moves import Concentration, Cycle, Move
+from permix.estimators.known import NOTHING, Known, Memberships
+from permix.moves import Concentration, Cycle, Move, Repeat
 from permix.moves.balance import Opening
 from permix.moves.state import first_concentration
 from permix.partitions import MixtureOfFiniteMixtures
@@ -40,8 +42,17 @@ MANY_AGENTS = 1000
 SPLIT_MERGE_CHANCE = 0.25
 # The part of the agents that the parallel variant also visits one by one, so that clusters open and close.
 VISITED_SHARE = 1 / 16
+# Sweeps in parallel are cheap beside what a draw takes to keep: iterations make several, as long as they go
+# through no more than so many agents.
+SWEPT_AGENTS, MAX_SWEEPS = 10_000, 3
+# Where groups overlap, chains take long to meet: as long as they disagree they may be so many times as long
+# as those of other models.
+PATIENCE = 4
 # Climbing finds its top in a few iterations; what follows finds the posterior from there.
 MAX_CLIMBS = 25
+# How often the prior of the decays is drawn: that costs as much as a sweep over a few hundred lists, or, of
+# thousands of agents, as a sweep in parallel. (A tenth was too seldom: chains then wait for it.)
+LEARNING_CHANCE = 0.25
 # Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
 MAX_CLUSTER_DRAWS = 100
 CENTER_ROUNDS = 10
@@ -71,6 +82,22 @@ class DPMallowsFit(EstimatedPartition):
     draws: Draws  # of all chains: labels of agents in the order of rankings.expand(), and scalars
     estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
     clusters: ClusterDraws  # centers and decays of the clusters in evenly spaced draws
+    known: Known = NOTHING  # of the rows and items, beside what was fitted
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of items."""
+        return len(self.rankings), len(self.items)
+
+    def memberships(self) -> Memberships:
+        """Return to which groups agents belong."""
+        drawn = self.draws.arrays["labels"]
+        return Memberships(
+            self.labels,
+            self.n_clusters,
+            agents=self.rankings.rows_of_agents(),
+            draws=drawn.reshape(-1, drawn.shape[-1]),
+        )
 
     @property
     def shows_a_draw(self) -> bool:
@@ -88,6 +115,25 @@ class DPMallowsFit(EstimatedPartition):
         values = self.draws.arrays["log_likelihood"]
         enough = values.shape[1] >= 2 * FEWEST_DRAWS
         return Estimate(float(values.mean()), mcse_mean(values) if enough else float("nan"))
+
+    @cached_property
+    def strength(self) -> float:
+        """How many lists the prior of the decays is worth; of what was learned the posterior median."""
+        learned = self.draws.arrays.get("prior_strength")
+        return self.settings.strength if learned is None else float(np.median(learned))
+
+    @cached_property
+    def rates(self) -> Array:
+        """Mean skips of these lists at every place; of what was learned the posterior medians."""
+        learned, n_stages = self.draws.arrays.get("prior_rate"), self.clusters.theta.shape[1]
+        return self.settings.rates(n_stages) if learned is None else np.median(learned, axis=(0, 1))
+
+    def rates_beyond(self, n_stages: int) -> Array:
+        """Return those of the places beyond the data, up to so many in all; learned ones stay as they are."""
+        first = len(self.rates)
+        if "prior_rate" in self.draws.arrays:
+            return np.full(max(n_stages - first, 0), self.rates[-1])
+        return self.settings.rates(max(first, n_stages))[first:]
 
     @cached_property
     def n_possible_groups(self) -> Array | None:
@@ -137,16 +183,19 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
         [partial(first_state, model, settings, chain=chain) for chain in range(settings.n_chains)],
         sweep_move(settings, model.n_agents, len(lists.starts) - 1),
         **settings.for_chains(model.n_agents * model.n_stages),
+        patience=PATIENCE,
         burn_in_move=burn_in_move(settings, model.n_agents),
         fingerprint={
             "model": "DPMallowsMixture",
             "sampler": settings.sampler,
             "assignments": chosen_assignments(settings, model.n_agents),
+            "sweeps": sweeps_of(settings, model.n_agents),
             "split_merge": settings.split_merge,
             "n_initial_clusters": settings.n_initial_clusters,
             "prior": settings.partition_prior().describe(),
-            "prior_strength": float(settings.prior_strength),
-            "prior_rate": settings.rates(model.n_stages).tolist(),
+            "prior_strength": settings.strength,
+            "prior_rate": model.rates.tolist(),
+            "learned": sorted(model.learned),
             "data": digest({"starts": lists.starts, "items": lists.items, "of": lists.list_of}),
         },
     )
@@ -204,7 +253,7 @@ def exact_model(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
     if initial is not None and initial > most:
         raise DataError(Argument("n_initial_clusters", initial), f" are more than the {most} of the prior")
     orders, lengths, counts = (np.asarray(a) for a in (rankings.orders, rankings.lengths, rankings.counts))
-    known = (settings.rates, settings.prior_strength, settings.partition_prior())
+    known = (settings.rates, settings.strength, settings.partition_prior(), settings.learned())
     return list_model(orders, lengths, counts, rankings.n_items, *known)
 
 
@@ -234,24 +283,38 @@ def jumps_of(settings: DPMallowsParameters, n_lists: int = 0) -> Jumps | None:
     return Jumps(chance=min(1.0, max(LEAST_JUMPS, JUMPING_LISTS / max(n_lists, 1))))
 
 
-def sweep_move(settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 0) -> Cycle:
-    """Return what one iteration of a chain does, for so many agents and distinct lists."""
+def sweep_move(
+    settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 0, repeated: bool = True
+) -> Cycle:
+    """Return what one iteration of a chain does, for so many agents and distinct lists.
+
+    Without ``repeated`` it makes one sweep.
+    """
     if settings.sampler != "exact":
         from permix.dp_mallows.published import published_moves
 
         return Cycle([*published_moves(), Concentration()])
     jumps = jumps_of(settings, n_lists)
+    learning: list[Move] = [LearnDecayPrior(LEARNING_CHANCE)] if settings.learned() else []
     parallel = chosen_assignments(settings, n_agents) == "parallel"
     if jumps is not None:
         # At the end of a jump all agents are assigned anew.
         seating: list[Move] = [ParallelSeating()] if jumps.chance < 1.0 else []
-        return Cycle([*(seating if parallel else [CollapsedSeating()]), jumps, Centers()])
+        return Cycle([*(seating if parallel else [CollapsedSeating()]), jumps, Centers(), *learning])
     moves: list[Move] = [CollapsedSeating()]
     if parallel:
-        moves = [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
+        sweep = [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
+        more = sweeps_of(settings, n_agents) - 1 if repeated else 0
+        moves = [*([Repeat(Cycle([*sweep, Centers()]), more)] if more else []), *sweep]
     if settings.split_merge:
         moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
-    return Cycle([*moves, Centers(), Concentration()])
+    return Cycle([*moves, Centers(), *learning, Concentration()])
+
+
+def sweeps_of(settings: DPMallowsParameters, n_agents: int) -> int:
+    """Return how many sweeps an iteration makes once burn-in is over."""
+    parallel = chosen_assignments(settings, n_agents) == "parallel" and jumps_of(settings) is None
+    return min(max(SWEPT_AGENTS // max(n_agents, 1), 1), MAX_SWEEPS) if parallel else 1
 
 
 def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | None:
@@ -261,7 +324,7 @@ def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | Non
     """
     if settings.sampler != "exact" or not settings.split_merge or jumps_of(settings) is not None:
         return None
-    sweep = sweep_move(settings, n_agents)
+    sweep = sweep_move(settings, n_agents, repeated=False)
     return Opening(Cycle([sweep, Climb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
 
 
@@ -303,13 +366,15 @@ def draw_clusters(model: ListModel, settings: DPMallowsParameters, draws: Draws)
         concentration = evenly_spaced(draws.arrays["concentration"], MAX_CLUSTER_DRAWS).astype(float)
     else:
         concentration = np.full(len(labels), first_concentration(model.prior))
+    learned = {name: evenly_spaced(draws.arrays[name], MAX_CLUSTER_DRAWS) for name in model.learned}
     rng = np.random.default_rng(0)
     starts, sizes, centers, theta = [0], [], [], []
     before: ListState | None = None
     with at_most(settings.n_jobs), Display(settings.progress) as display:
         display.begin("drawing centers", len(labels))
-        for row in labels:
+        for d, row in enumerate(labels):
             state = ListState(model)
+            state.take_learned({name: values[d] for name, values in learned.items()})
             state.set_labels(row, rng)
             if before is not None:
                 heirs = np.zeros((state.n_clusters, before.n_clusters), dtype=np.int64)

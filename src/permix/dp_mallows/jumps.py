@@ -65,10 +65,10 @@ class Jumps(Move):
         for k in empty:
             components.places[k] = rng.permutation(n_items)
         theta = np.empty((n_stages, n))
-        draw_some_decays(draw_key(rng), model.tables, state.clusters, np.arange(n), theta)
+        draw_some_decays(draw_key(rng), state.tables, state.clusters, np.arange(n), theta)
         components.theta[:n] = theta.T
         book = np.zeros(4, dtype=np.int64)
-        given = (state.form, model.lists, model.tables, prior.pseudo_count, prior.rate)
+        given = (state.form, model.lists, state.tables, prior.pseudo_count, prior.rate)
         n = jump(draw_key(rng), *given, components, n, self.n_tries, self.splits, book)
         state.make_room(n + 1)
         state.clusters.places[:, :n] = components.places[:n].T

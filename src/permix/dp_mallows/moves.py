@@ -23,13 +23,13 @@ SETTLED = 50
 def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
     """Visit these agents one by one, seated or not; returns how many were moved."""
     model = state.model
-    prior, scores = (state.openings, model.discount), (model.rows(), model.tables, model.bins)
+    prior, scores = (state.openings, model.discount), (model.rows(), state.tables, model.bins)
     key = draw_key(rng)
     book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
     while book[POSITION] < len(visits):
         state.make_room(book[OCCUPIED] + 1)
-        seats = (model.lists, state.clusters, model.opening, state.labels, visits, book)
+        seats = (model.lists, state.clusters, state.opening, state.labels, visits, book)
         seat_in_turn(key, *prior, *scores, *seats)
     state.compact()
     return int(book[MOVED])
@@ -39,7 +39,7 @@ def settle(rng: np.random.Generator, state: ListState, settled: np.ndarray) -> N
     """Draw the decays of some clusters, and have visits take them as given."""
     which = np.flatnonzero(settled)
     theta = np.empty((state.model.n_stages, len(which)))
-    draw_some_decays(draw_key(rng), state.model.tables, state.clusters, which, theta)
+    draw_some_decays(draw_key(rng), state.tables, state.clusters, which, theta)
     state.clusters.theta[which] = theta.T
     state.clusters.settled[which] = True
 
@@ -99,7 +99,7 @@ class ParallelSeating(Move):
         number = np.full(state.n_clusters, -1, dtype=np.int32)
         number[named] = np.arange(len(named))
         theta = np.empty((model.n_stages, len(named)))
-        draw_some_decays(draw_key(rng), model.tables, state.clusters, named, theta)
+        draw_some_decays(draw_key(rng), state.tables, state.clusters, named, theta)
         shares = rng.standard_gamma(state.clusters.weights[named])
         given = Instantiated(words_of(state, named), theta, shares)
         labels = number[state.labels]
@@ -174,7 +174,7 @@ def _propose(rng: np.random.Generator, state: ListState, kind: int, climb: bool)
     """Make one proposal; returns whether it was taken."""
     model, before = state.model, state.n_clusters
     state.make_room(before + 1)
-    known = (state.openings, model.discount, model.tables, state.form, model.lists)
+    known = (state.openings, model.discount, state.tables, state.form, model.lists)
     after = proposals.split_or_merge(draw_key(rng), *known, state.clusters, state.labels, before, kind, climb)
     if after == before:
         return False

@@ -12,10 +12,15 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from permix.families.learning import LogNormal
     from permix.partitions import Gamma, PartitionPrior
 
 # Priors weaker or stronger than this say nothing that these do not, and strain the integrals.
 LEAST, MOST = 1e-4, 1e6
+# What is learned has a normal logarithm: median, deviation, and where it is cut off. Nobody expects groups
+# whose decays are alike to a hundredth, or that skip a thousand items.
+STRENGTH = (1.0, 1.0, 0.02, 100.0)
+RATE = (1.0, 1.5, 0.01, 1000.0)
 # Priors over partitions that need nothing more than a name.
 NAMED = ("mfm", "dp", "pitman-yor")
 
@@ -24,6 +29,7 @@ class RateCheck(Check):
     """A number, or several, one for each place."""
 
     noun = "float or sequence of float"
+    special = (None,)
     _one = Real(least=LEAST, most=MOST)
 
     def convert(self, value: Any) -> Any:
@@ -89,13 +95,18 @@ class DPMallowsParameters(ChainParameters):
         "gamma(1,1), learns it. In Python that is ``permix.Gamma(1.0, 1.0)``.",
         positional=True,
     )
-    prior_strength: float = declare(
-        1.0, Real(least=LEAST, most=MOST), "How many lists the prior of the decays is worth.", positional=True
+    prior_strength: float | None = declare(
+        None,
+        Real(least=LEAST, most=MOST, special=(None,)),
+        "How many lists the prior of the decays is worth; learned where it is not given. The published "
+        "samplers take 1.",
+        positional=True,
     )
     prior_rate: Any = declare(
-        1.0,
+        None,
         RateCheck(),
-        "Mean number of items skipped in each of these lists; one number, or one for each place.",
+        "Mean number of items skipped in each of these lists: one number, or one for each place; where it is "
+        "not given, that of each place is learned. The published samplers take 1.",
         positional=True,
     )
     discount: float | None = declare(
@@ -180,12 +191,26 @@ class DPMallowsParameters(ChainParameters):
             return named
         return PitmanYor(**given) if self.discount else DirichletProcess(self.concentration or 1.0)
 
+    @property
+    def strength(self) -> float:
+        """ν of equation 7, or where chains start that learn it."""
+        return 1.0 if self.prior_strength is None else self.prior_strength
+
+    def learned(self) -> dict[str, LogNormal]:
+        """Return the priors of what is learned of the prior of the decays, by name."""
+        from permix.families.learning import LogNormal
+
+        if self.sampler != "exact":
+            return {}
+        priors = {"prior_strength": LogNormal(*STRENGTH), "prior_rate": LogNormal(*RATE)}
+        return {name: prior for name, prior in priors.items() if getattr(self, name) is None}
+
     def rates(self, n_stages: int) -> npt.NDArray[np.float64]:
-        """Return r_j of the first stages (equation 7); one number stands for all."""
+        """Return r_j of the first stages (equation 7), or where they start; one number stands for all."""
         import numpy as np
 
-        if isinstance(self.prior_rate, float):
-            return np.full(n_stages, self.prior_rate)
+        if not isinstance(self.prior_rate, tuple):
+            return np.full(n_stages, self.prior_rate or 1.0)
         if len(self.prior_rate) < n_stages:
             said = f" has {len(self.prior_rate)} numbers, but {n_stages} places need one each"
             raise DataError(Argument("prior_rate"), said)

@@ -64,7 +64,7 @@ class ListPredictive:
     All methods take top lists over ``items`` (:func:`permix.estimators.ranking_lists.as_top_lists`).
     """
 
-    fit: DPMallowsFit  # the prior of the decays in its settings rules stages beyond the longest list
+    fit: DPMallowsFit  # its prior of the decays rules stages beyond the longest list
 
     def __post_init__(self) -> None:
         self.clusters, self.items, self.n_items = self.fit.clusters, self.fit.items, len(self.fit.items)
@@ -100,9 +100,7 @@ class ListPredictive:
         if last - first > len(tables.beyond):
             what = f"probabilities of {last} places of {n} items"
             refuse_too_large(8 * (last - first) * n, what, "shorter lists")
-            settings = self.fit.settings
-            rates = settings.rates(last)[first:]
-            stages = stage_tables(n - first, last - first, rates, settings.prior_strength, 2)
+            stages = stage_tables(n - first, last - first, self.fit.rates_beyond(last), self.fit.strength, 2)
             tables = tables._replace(beyond=log_prior_chances(stages, n))
             self.__dict__["_tables"] = tables  # longer tables serve shorter lists too
         return tables
@@ -111,9 +109,8 @@ class ListPredictive:
         """Return the prior of the decays of stages beyond the data."""
         from permix.dp_mallows.lists.continuations_jit import Beyond
 
-        first, last = len(self._tables.theta), min(length, self.n_items - 1)
-        strength = float(self.fit.settings.prior_strength)
-        return Beyond(strength * self.fit.settings.rates(max(first, last))[first:], strength)
+        strength = self.fit.strength
+        return Beyond(strength * self.fit.rates_beyond(min(length, self.n_items - 1)), strength)
 
     def _estimated(self, clusters: Array) -> Array:
         """Return the estimated clusters that clusters of draws speak for; -1 for new ones."""

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import StageTables, stage_tables
-from permix.dp_mallows.lists.clusters_jit import START, log_likelihoods, log_prior_chances, update_centers
+from permix.dp_mallows.lists.clusters_jit import START, log_integrals, log_prior_chances, update_centers
 from permix.dp_mallows.lists.many_items_jit import ByList
 from permix.dp_mallows.lists.pair_counts_jit import MOST_PAIRS, ByPair, count_pairs
 from permix.dp_mallows.lists.predictive_rows_jit import LEAST, SkipBins, row_scratch, skip_bins
 from permix.dp_mallows.lists.seating_jit import ListClusters, Opening
 from permix.dp_mallows.lists.top_lists_jit import Members, TopLists, collect_members, top_lists
 from permix.errors import DataError
+from permix.families.learning import LogNormal
 from permix.kernels.streams import draw_key
 from permix.moves.state import PartitionState, first_concentration, roomy
 from permix.partitions.labels import canonical_labels
@@ -40,6 +41,10 @@ class ListModel:
     prior: PartitionPrior
     bins: SkipBins
     opening: Opening
+    # The prior of the decays, or where chains start, and what is learned of it, by name.
+    strength: float
+    rates: np.ndarray
+    learned: Mapping[str, LogNormal]
     # Makes room for rows of scores; its type says what scores a list in a cluster: the finite-n integral.
     rows: Callable[[], Any] = row_scratch
 
@@ -61,17 +66,37 @@ def list_model(
     rates: Callable[[int], np.ndarray],
     strength: float,
     prior: PartitionPrior,
+    learned: Mapping[str, LogNormal] | None = None,
 ) -> ListModel:
-    """Prepare data and prior; ``rates(n)`` gives r_j of the first n stages."""
+    """Prepare data and prior; ``rates(n)`` gives r_j of the first n stages.
+
+    ``learned`` are the priors of what chains learn of the prior of the decays, which they start from.
+    """
     lists = top_lists(orders, lengths, counts, n_items)
     n_stages = int(np.diff(lists.starts).max())
-    tables = stage_tables(n_items, n_stages, rates(n_stages), strength, len(lists.list_of))
+    known, learned = rates(n_stages), learned or {}
+    least_rate = learned["prior_rate"].low if "prior_rate" in learned else known.min(initial=np.inf)
+    least = least_rate * (learned["prior_strength"].low if "prior_strength" in learned else strength)
+    tables = stage_tables(n_items, n_stages, known, strength, len(lists.list_of), least)
     bins = skip_bins(n_items, exact=False)
+    opening = opening_of(tables, bins, n_items)
+    return ListModel(lists, n_items, n_stages, tables, prior, bins, opening, strength, known, learned)
+
+
+def with_prior(tables: StageTables, strength: float, rates: np.ndarray) -> StageTables:
+    """Return the same tables with another prior of the decays."""
+    prior_a = strength * rates
+    integrals = np.empty((1, len(rates)))
+    log_integrals(tables, prior_a[None], np.full(integrals.shape, strength), integrals)
+    return tables._replace(prior_a=prior_a, prior_c=float(strength), prior_log_integral=integrals[0])
+
+
+def opening_of(tables: StageTables, bins: SkipBins, n_items: int) -> Opening:
+    """Return rows of a cluster that nobody is in."""
     chances = np.exp(log_prior_chances(tables, n_items))
     # Relative to choosing at random, as in all rows.
     joining = chances[:, np.minimum(bins.middle, n_items - 1)] * (tables.skips[:, None] + 1)
-    opening = new_cluster(tables, np.maximum(joining, LEAST), chances)
-    return ListModel(lists, n_items, n_stages, tables, prior, bins, opening)
+    return new_cluster(tables, np.maximum(joining, LEAST), chances)
 
 
 def empty_slots(capacity: int, n_items: int, n_stages: int, bins: SkipBins) -> ListClusters:
@@ -120,6 +145,8 @@ class ListState(PartitionState):
         self.prior_spec = model.prior
         self.n = model.n_agents
         self.concentration = first_concentration(model.prior)
+        self.strength, self.rates = model.strength, model.rates
+        self.tables, self.opening = model.tables, model.opening
         self.labels = np.full(self.n, -1, dtype=np.int32)
         self.n_clusters = 0
         self.n_moved = 0
@@ -132,6 +159,23 @@ class ListState(PartitionState):
         if self._openings[0] != self.concentration:
             self._openings = (self.concentration, np.exp(self.prior.opening))
         return self._openings[1]
+
+    def take_decay_prior(self, strength: float, rates: np.ndarray) -> None:
+        """Go on with another prior of the decays."""
+        self.strength, self.rates = strength, rates
+        self.tables = with_prior(self.model.tables, strength, rates)
+        self.opening = opening_of(self.tables, self.model.bins, self.model.n_items)
+
+    def learned(self) -> dict[str, Any]:
+        """Return what is learned of the prior of the decays, by name."""
+        values = {"prior_strength": self.strength, "prior_rate": self.rates}
+        return {name: values[name] for name in self.model.learned}
+
+    def take_learned(self, values: Mapping[str, Any]) -> None:
+        """Go on with other values of what is learned; those without a name stay."""
+        if values:
+            strength = float(values.get("prior_strength", self.strength))
+            self.take_decay_prior(strength, np.ascontiguousarray(values.get("prior_rate", self.rates)))
 
     # Slots.
 
@@ -194,7 +238,7 @@ class ListState(PartitionState):
         model = self.model
         key = draw_key(rng) if n_rounds > 0 else np.zeros(2, dtype=np.uint64)
         taken = np.zeros(self.n_clusters, dtype=np.int64)
-        given = (model.rows(), self.source(), model.lists, model.tables, model.opening, self.clusters, key)
+        given = (model.rows(), self.source(), model.lists, self.tables, self.opening, self.clusters, key)
 
         def work(first: int, last: int) -> None:
             update_centers(*given, n_rounds, first, last, taken)
@@ -235,14 +279,23 @@ class ListState(PartitionState):
         return self.clusters.sizes[: self.n_clusters]
 
     def log_prior(self) -> float:
-        """Log prior of the partition, of the concentration where that is learned, and of the centers."""
-        return super().log_prior() - self.n_clusters * math.lgamma(self.model.n_items + 1.0)
+        """Log prior of the partition, of the centers, and of what is learned beside them."""
+        value = super().log_prior() - self.n_clusters * math.lgamma(self.model.n_items + 1.0)
+        for name, drawn in self.learned().items():
+            value += float(self.model.learned[name].log_density(np.log(drawn)).sum())
+        return value
+
+    def record(self) -> dict[str, float | int | np.ndarray]:
+        """One draw."""
+        return {**super().record(), **self.learned()}
 
     def cluster_log_likelihoods(self) -> np.ndarray:
         """Return ln p(lists | center) of every cluster, decays integrated out."""
-        values = np.zeros(self.n_clusters)
-        log_likelihoods(self.model.tables, self.clusters.totals, self.clusters.counts, values)
-        return values
+        tables, used = self.tables, slice(None, self.n_clusters)
+        totals, counts = self.clusters.totals[used], self.clusters.counts[used]
+        values = np.empty(totals.shape)
+        log_integrals(tables, tables.prior_a + totals, tables.prior_c + counts, values)
+        return np.asarray((values - tables.prior_log_integral).sum(axis=1, where=counts > 0.0))
 
     def log_likelihood(self) -> float:
         return float(self.cluster_log_likelihoods().sum())
@@ -258,6 +311,7 @@ class ListState(PartitionState):
             "places": self.clusters.places[:, : self.n_clusters].copy(),
             "theta": self.clusters.theta[: self.n_clusters].copy(),
             "concentration": np.array(self.concentration),
+            **{name: np.array(value) for name, value in self.learned().items()},
         }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -276,4 +330,13 @@ class ListState(PartitionState):
         self.clusters.places[:, :n_clusters] = places
         self.clusters.theta[:n_clusters] = theta
         self.concentration = float(arrays["concentration"])
+        learned = {}
+        for name, prior in self.model.learned.items():
+            value = np.asarray(arrays[name], dtype=np.float64)
+            if value.shape != np.shape(self.learned()[name]) or not np.array_equal(
+                value, prior.within(value)
+            ):
+                raise DataError(f"the checkpoint's {name} is not one that can be learned")
+            learned[name] = value
+        self.take_learned(learned)
         self.refresh()

@@ -28,8 +28,10 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
         "sampler": settings.sampler,
         "assignments": chosen_assignments(settings, int(fit.rankings.n_agents)),
         "prior": fit.clusters.prior.describe(),
+        "prior_strength": fit.strength,
+        "prior_rate": fit.rates.tolist(),
         "loss": fit.estimate.loss,
-        **fit_tables.items_report(fit.items, fit.rankings.counts),
+        **fit_tables.items_report(fit.items, fit.rankings.counts, fit),
         "longest_list": int(fit.rankings.lengths.max()),
         **fit_tables.chains_report(fit.draws),
         "interrupted": fit.draws.interrupted,
@@ -92,7 +94,7 @@ def show(report: dict[str, Any], title: str) -> None:
         rows.append([k + 1, part["agents"], *shares, found_in, round(part["expected_distance"], 2)])
     columns = ["group", "agents", "share", "from", "to", "how sure", "found in", "expected distance"]
     print_table("Groups", columns, rows)
-    _print_centers(found)
+    _print_centers([{**part, "center": fit_tables.called(report, part["center"])} for part in found])
     _print_decays(found)
     if n > MAX_GROUPS:
         print(f"... and {count_of(n - MAX_GROUPS, 'smaller group')}; --json shows all\n")

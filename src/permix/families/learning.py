@@ -40,6 +40,10 @@ class LogNormal:
         inside = (logs >= math.log(self.low)) & (logs <= math.log(self.high))
         return np.where(inside, value, -np.inf)
 
+    def within(self, values: Any) -> Any:
+        """Return values that are inside the cut-offs, whatever rounding makes of them."""
+        return np.clip(values, self.low, self.high)
+
     def log_density_of(self, log: float) -> float:
         """Do the same for one number, which is what a chain asks for most."""
         if not math.log(self.low) <= log <= math.log(self.high):
@@ -76,6 +80,11 @@ def with_means(family: Family, draws: Mapping[str, Any]) -> Family:
     """Return the family with the posterior means of what was learned."""
     means = {name: array.mean(axis=(0, 1)) for name, array in learned_in(family, draws).items()}
     return family.with_values({name: m if np.ndim(m) else float(m) for name, m in means.items()})
+
+
+def one_slice(rng: np.random.Generator, value: float, log_density: Callable[[float], float]) -> float:
+    """Draw one positive number by a slice step on its logarithm."""
+    return math.exp(slice_number(rng, math.log(value), log_density))
 
 
 def slice_number(rng: np.random.Generator, x: float, log_density: Callable[[float], float]) -> float:

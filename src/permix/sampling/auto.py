@@ -23,6 +23,8 @@ STAGES = (250, 500, 1000, 2000, 4000, 8000)
 ALWAYS = 1000
 # ... and more while draws times the numbers that an iteration goes through are no more than this.
 MOST_NUMBERS = 100_000_000
+# Chains with a larger R-hat are at places of their own.
+APART = 1.1
 # Of longer runs so many draws of each chain are kept, evenly spaced: more say hardly more, and fill files.
 MOST_KEPT = 1000
 
@@ -46,10 +48,23 @@ class Kept(NamedTuple):
         return cls(evenly(n_made // 2, n_made), LIMIT if n_made == most else INTERRUPTED)
 
 
-def stages(size: int) -> tuple[int, ...]:
-    """Return after how many draws chains are judged, for iterations that go through ``size`` numbers."""
-    most = max(ALWAYS, MOST_NUMBERS // max(size, 1))
+def stages(size: int, patience: int = 1) -> tuple[int, ...]:
+    """Return after how many draws chains are judged, for iterations that go through ``size`` numbers.
+
+    ``patience`` times as many numbers may be gone through, as far as chains disagree (:func:`disagree`).
+    """
+    most = max(ALWAYS, patience * MOST_NUMBERS // max(size, 1))
     return tuple(stage for stage in STAGES if stage <= most)
+
+
+def disagree(scalars: Mapping[str, Array]) -> bool:
+    """Say whether chains are at places of their own, so that more draws are needed to say anything at all.
+
+    Judged by the second half of the draws, (chain, draw). Chains that agree by and large have R-hats above
+    1.01 as long as effective draws are few: that is no reason to go on beyond the usual limit.
+    """
+    halves = (values[:, values.shape[1] // 2 :].astype(np.float64) for values in scalars.values())
+    return any(trust_in(without_rounding_errors(half)).r_hat > APART for half in halves)
 
 
 def suffices(scalars: Mapping[str, Array]) -> bool:

@@ -42,6 +42,7 @@ def run_chains(
     n_thin: int,
     n_chains: int,
     size: int = 0,
+    patience: int = 1,
     random_state: object = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -54,9 +55,10 @@ def run_chains(
 
     A chain makes ``n_burn_in`` steps, then ``n_draws * n_thin`` more and keeps the state after every
     ``n_thin``-th of these. With ``n_draws="auto"`` chains go on until their draws suffice, or up to a limit
-    that is the lower the larger ``size`` is, the numbers that an iteration goes through; see
-    :mod:`permix.sampling.auto`. The draws depend on ``random_state`` and the settings alone: not on the
-    number of threads, and not on how often a run with a store was killed and started again.
+    that is the lower the larger ``size`` is, the numbers that an iteration goes through, and ``patience``
+    times as high for chains that disagree; see :mod:`permix.sampling.auto`. The draws depend on
+    ``random_state`` and the settings alone: not on the number of threads, and not on how often a run with a
+    store was killed and started again.
 
     ``make_state``, or one for each chain, makes the initial state of a chain from its generator; ``move``
     must be exact, ``burn_in_move``, the step during burn-in if it differs, need not be. ``n_jobs`` chains
@@ -70,7 +72,7 @@ def run_chains(
 
     Ctrl-C ends the chains early; before all have kept a draw, or a second time, it is a KeyboardInterrupt.
     """
-    targets = auto.stages(size) if n_draws == "auto" else (_whole("n_draws", n_draws, 1),)
+    targets = auto.stages(size, patience) if n_draws == "auto" else (_whole("n_draws", n_draws, 1),)
     lengths = (_whole("n_burn_in", n_burn_in, 0), _whole("n_thin", n_thin, 1))
     settings = Settings(targets, *lengths, _whole("n_chains", n_chains, 1))
     if not move.exact:
@@ -100,7 +102,8 @@ def run_chains(
         ]
         for chain in chains:
             chain.load()
-        kept = _run_all(chains, n_draws == "auto", n_jobs, interrupts, progress)
+        usual = auto.stages(size)[-1] if n_draws == "auto" else None
+        kept = _run_all(chains, usual, n_jobs, interrupts, progress)
     return _collect(chains, settings, seeds, kept, store)
 
 
@@ -111,13 +114,19 @@ def _whole(name: str, value: object, least: int) -> int:
 
 
 def _run_all(
-    chains: Sequence[Chain], judged: bool, n_jobs: object, interrupts: Interrupts, progress: bool | None
+    chains: Sequence[Chain],
+    usual: int | None,
+    n_jobs: object,
+    interrupts: Interrupts,
+    progress: bool | None,
 ) -> auto.Kept:
     """Run the chains until they have made enough draws, or until Ctrl-C; return which to keep.
 
-    ``judged``: whether they need not go as far as they may.
+    They need not go as far as they may if there is a ``usual`` number of draws, beyond which only chains that
+    disagree go on.
     """
     targets = chains[0].settings.targets
+    most = targets[-1]
 
     def run(index: int, target: int) -> None:
         try:
@@ -140,14 +149,18 @@ def _run_all(
                 work = partial(run, target=target)
                 run_in_threads(work, range(len(chains)), n_jobs, interrupts=interrupts, watch=watch.look)
             n_made = min(target, *(chain.n_draws for chain in chains))
-            if judged and n_made == target:
-                first = auto.first_to_keep(_scalars(chains, n_made))
+            if usual is not None and n_made == target:
+                scalars = _scalars(chains, n_made)
+                first = auto.first_to_keep(scalars)
+                if first is None and n_made >= usual and not auto.disagree(scalars):
+                    most = n_made
+                    break
             if first is not None or n_made < target:
                 break
         if display is not None:
             display.look()
             display.print_lines()
-    return auto.Kept.of(first, n_made, targets[-1], judged)
+    return auto.Kept.of(first, n_made, most, usual is not None)
 
 
 def _scalars(chains: Sequence[Chain], n_made: int) -> dict[str, npt.NDArray[Any]]:

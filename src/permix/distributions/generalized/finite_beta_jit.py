@@ -49,16 +49,19 @@ class StageTables(NamedTuple):
 
 
 def stage_tables(
-    n_items: int, n_stages: int, rates: np.ndarray, strength: float, n_lists: int
+    n_items: int, n_stages: int, rates: np.ndarray, strength: float, n_lists: int, least_a: float = np.inf
 ) -> StageTables:
-    """Tabulate the first ``n_stages`` stages of lists over ``n_items`` for clusters of up to ``n_lists``."""
+    """Tabulate the first ``n_stages`` stages of lists over ``n_items`` for clusters of up to ``n_lists``.
+
+    ``least_a`` is the least ν r that the tables must serve, where that is less than the least of these.
+    """
     prior_a = np.ascontiguousarray(strength * np.asarray(rates, dtype=float)[:n_stages])
     # The narrowest integrand has deviation 1/√(1 + c) in u, because θ² Var(skip) <= 1.
     finest = STEP_PER_DEVIATION / np.sqrt(3.0 + strength + n_lists)
     halvings = max(0, int(np.ceil(np.log2(WIDEST_STEP / finest))))
     step = WIDEST_STEP / 2.0**halvings
     # Beyond this even an empty cluster's integrand has dropped: ψ is 1 and exp(-a θ) alone decides.
-    highest = max(4.0, np.log(2.0 * DROP / prior_a.min())) if n_stages else 4.0
+    highest = max(4.0, np.log(2.0 * DROP / min(prior_a.min(), least_a))) if n_stages else 4.0
     n_nodes = int(np.ceil((highest - LOWEST_LOG_THETA) / step)) + 2
     log_theta = LOWEST_LOG_THETA + step * np.arange(n_nodes)
     theta = np.exp(log_theta)

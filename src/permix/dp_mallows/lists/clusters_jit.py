@@ -37,17 +37,24 @@ def log_likelihoods(tables, totals, counts, out):
                 )
 
 
+@kernel
+def log_integrals(tables, a, c, out):
+    """Write ln ∫ exp(-a θ) ψ(θ)^-c dθ; all arrays are (any, stages)."""
+    for k in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[k, j] = log_integral(tables, j, a[k, j], c[k, j])
+
+
 def log_prior_chances(tables: StageTables, n_items: int) -> np.ndarray:
     """Return ln P(skip = s) of every stage, θ integrated out; minus infinity for skips that cannot be.
 
     It is B̃eta(ν r + s, ν + 2, m) / B̃eta(ν r, ν + 1, m) (Meilă & Chen 2010, lemma 6): the likelihood of a
     cluster of one list that has this skip at this stage, and no other stage.
     """
-    out = np.full((len(tables.skips), n_items), -np.inf)
-    for j, last in enumerate(tables.skips):
-        totals, counts = np.zeros((2, last + 1, len(tables.skips)))
-        totals[:, j], counts[:, j] = np.arange(last + 1), 1.0
-        log_likelihoods(tables, totals, counts, out[j, : last + 1])
+    skips = np.arange(n_items)[:, None]
+    out = np.empty((n_items, len(tables.skips)))
+    log_integrals(tables, tables.prior_a + skips, np.full(out.shape, tables.prior_c + 1.0), out)
+    out = np.where(skips <= tables.skips, out - tables.prior_log_integral, -np.inf).T
     # The sum is one already, up to the error of the integrals.
     return out - np.log(np.exp(out).sum(axis=1, keepdims=True))
 
