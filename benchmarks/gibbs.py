@@ -60,7 +60,7 @@ def run() -> list[dict[str, object]]:
     centers = rng.normal(0.0, 2.0, (n_clusters, d))
     truth = rng.integers(0, n_clusters, n)
     X = centers[truth] + rng.standard_normal((n, d))
-    family = Gaussian().resolve(X)
+    family = Gaussian(1.0, 0.0, 10.0).resolve(X)
     state = MixtureState(family, family.encode(X), n, DirichletProcess(1.0))
     state.set_labels(truth)
     state.sweep(rng)

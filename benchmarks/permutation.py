@@ -29,7 +29,7 @@ SIZES = (10_000, 100_000, 1_000_000)
 def state_of(n: int, d: int, n_clusters: int) -> MixtureState:
     """A state at the clusters that made the data."""
     made = gaussian_clusters(n, d, n_clusters, seed=0)
-    family = Gaussian().resolve(made.data)
+    family = Gaussian(1.0, 0.0, 10.0).resolve(made.data)
     state = MixtureState(family, family.encode(made.data), n, DirichletProcess(Gamma(1.0, 1.0)))
     state.set_labels(made.labels)
     return state

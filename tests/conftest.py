@@ -1,9 +1,10 @@
-"""Shared by all tests: property tests without surprises, and the real-data folder."""
+"""Shared by all tests: property tests without surprises, the real-data folder, and what tests cost."""
 
 from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,40 @@ settings.load_profile("permix")
 gc.disable()
 
 
+_until_now = 0.0  # processor time, that of child processes that have ended included
+
+
 def pytest_collection_finish() -> None:
     """Look for garbage again, and seldom: not among what was there before the first test."""
+    global _until_now
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+    _until_now = sum(os.times()[:4])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cpu", type=int, default=0, metavar="N", help="list the N tests that cost most CPU seconds"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Note what each phase of a test cost, for the process that prints."""
+    global _until_now
+    report = yield
+    before, _until_now = _until_now, sum(os.times()[:4])
+    report.user_properties.append(("cpu", _until_now - before))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    seconds: Counter[str] = Counter()
+    for report in (report for some in terminalreporter.stats.values() for report in some):
+        seconds[report.nodeid] += dict(getattr(report, "user_properties", ())).get("cpu", 0.0)
+    for test, cpu in seconds.most_common(config.getoption("--cpu")):
+        terminalreporter.write_line(f"{cpu:7.2f} CPU s  {test}")
 
 
 @pytest.fixture

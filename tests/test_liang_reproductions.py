@@ -56,13 +56,13 @@ def test_the_true_density_integrates_to_one():
 def test_only_variances_fit_the_axes_of_figure_3():
     """Panels (a) and (c): one cluster near -945,000, the true ones between -615,000 and -611,000."""
     made = liang_data.gaussian_clusters(10_000, 40, 40, seed=0)
-    problem = liang_runs.Problem(Gaussian(prior_scale=10.0), made.data)
+    problem = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data)
     assert -615_000 < problem.of_labels(made.labels) < -611_000
     assert -960_000 < problem.of_labels(np.zeros(10_000, dtype=int)) < -900_000
     other = liang_data.gaussian_clusters(10_000, 40, 40, seed=0, mean_variance=4.0)
-    wide = liang_runs.Problem(Gaussian(prior_scale=10.0), other.data)
+    wide = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), other.data)
     assert wide.of_labels(np.zeros(10_000, dtype=int)) < -1_300_000
-    far = liang_runs.Problem(Gaussian(prior_scale=100.0), made.data)
+    far = liang_runs.Problem(Gaussian(1.0, 0.0, 100.0), made.data)
     assert far.of_labels(made.labels) < -615_000
 
 
@@ -131,7 +131,7 @@ def test_segment_scores_are_marginal_likelihoods():
     made = liang_data.gaussian_clusters(6, 2, 2, seed=2)
     one_cluster = np.zeros(6, dtype=int)
     found = liang_fig2.program(made.data, one_cluster, liang_fig2.Sizes())
-    family = Gaussian().resolve(made.data)
+    family = Gaussian(1.0, 0.0, 10.0).resolve(made.data)
     state = MixtureState(family, family.encode(made.data), 6, DirichletProcess(1.0))
     state.set_labels(one_cluster)
     # B' of all six: (6 - 1)!/6! = 1/6 times the marginal likelihood; α = 1.
@@ -157,7 +157,7 @@ def test_published_split_merge_visits_partitions_as_the_posterior_says(prior):
 
 def test_published_split_merge_keeps_statistics_right():
     made = liang_data.gaussian_clusters(400, 5, 8, seed=9)
-    state = liang_runs.Problem(Gaussian(), made.data).state()
+    state = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data).state()
     state.set_labels(np.arange(400) % 3)
     info = PublishedSplitMerge(n_proposals=200).step(np.random.default_rng(0), state)
     assert info.proposed == 200
@@ -197,9 +197,9 @@ def test_summary_is_relative_to_the_best_of_all_samplers():
 
 def test_a_trace_starts_and_ends_where_its_chain_does():
     made = liang_data.gaussian_clusters(300, 5, 4, seed=3)
-    problem = liang_runs.Problem(Gaussian(), made.data, constant=-7.0)
+    problem = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data, constant=-7.0)
     problem.compile(tuple(liang_runs.SAMPLERS))
-    bare = liang_runs.Problem(Gaussian(), made.data)
+    bare = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data)
     assert problem.of_labels(made.labels) == pytest.approx(bare.of_labels(made.labels) - 7.0)
     run = problem.trace(("gibbs", "split-merge", "projection"), "one-group", 0.1, seed=0)
     assert run.seconds[0] == 0.0
@@ -253,7 +253,7 @@ def test_autocorrelation_by_hand():
 @pytest.mark.slow
 def test_mixing_chains_agree_on_the_posterior():
     made = liang_data.gaussian_clusters(40, 2, 3, seed=5)
-    problem = liang_runs.Problem(Gaussian(), made.data)
+    problem = liang_runs.Problem(Gaussian(1.0, 0.0, 10.0), made.data)
     sizes = liang_fig3_mixing.Sizes(n_burn_in=200, n_turns=6000, turn_milliseconds=0.05)
     chains = {name: liang_fig3_mixing.chain(problem, name, sizes, 0) for name in liang_fig3_mixing.SAMPLERS}
     for panel in liang_fig3_mixing.STATISTICS:

@@ -65,7 +65,7 @@ def program(data: np.ndarray, labels: np.ndarray, sizes: Sizes) -> Program:
     from scipy.special import digamma
 
     n = len(data)
-    family = Gaussian().resolve(data)
+    family = Gaussian(1.0, 0.0, 10.0).resolve(data)
     state = MixtureState(family, family.encode(data), n, DirichletProcess(1.0))
     state.set_labels(labels)
     order, firsts = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)

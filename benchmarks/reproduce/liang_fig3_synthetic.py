@@ -80,7 +80,7 @@ def run(sizes: Sizes) -> Outcome:
         made = gaussian_clusters(
             sizes.n_points, panel.n_features, panel.n_clusters, sizes.seed, sizes.mean_variance
         )
-        problem = Problem(Gaussian(prior_scale=sizes.prior_scale), made.data)
+        problem = Problem(Gaussian(1.0, 0.0, sizes.prior_scale), made.data)
         truth = problem.of_labels(made.labels)
         tell(f"({letter}) {panel}")
         seeds = range(sizes.seed, sizes.seed + sizes.n_runs)

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from permix.data import Rankings as Rankings
     from permix.data import clean as clean
     from permix.data import from_frame as from_frame
+    from permix.data import from_votekit as from_votekit
     from permix.data import read as read
     from permix.data import read_ballots as read_ballots
     from permix.data import read_preflib as read_preflib
     from permix.data import read_table as read_table
+    from permix.data import to_votekit as to_votekit
     from permix.data import write as write
     from permix.data import write_preflib as write_preflib
     from permix.data import write_table as write_table
@@ -82,8 +84,8 @@ _HOME = {
         "permix.cocluster.ensemble_estimator": "CoClusteringEnsemble",
         "permix.cocluster.estimator": "CoClustering",
         "permix.consensus.kemeny": "KemenyResult kemeny",
-        "permix.data": "Ballots Preferences Rankings clean from_frame read read_ballots read_preflib "
-        "read_table write write_preflib write_table",
+        "permix.data": "Ballots Preferences Rankings clean from_frame from_votekit read read_ballots "
+        "read_preflib read_table to_votekit write write_preflib write_table",
         "permix.data.cells": "Cells",
         "permix.data.distances": "distance distance_matrix",
         "permix.data.io.cells_io": "read_cells",

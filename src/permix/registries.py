@@ -19,8 +19,10 @@ BALLOT_RULES: Mapping[str, tuple[str, ...]] = {
     "overvotes": ("truncate", "skip", "random", "drop"),
     "skipped": ("stop-after-two", "stop-after-one", "close-up"),
     "repeats": ("first", "truncate"),
+    "tied_ranks": ("keep", "break", "truncate"),
     "write_ins": ("keep", "merge", "drop"),
     "names": ("keep", "merge"),
+    "below_support": ("drop", "merge"),
 }
 
 
@@ -77,7 +79,7 @@ class Registry(Mapping[str, Any]):
         return next((name for name, entry in self.entries.items() if entry.place == place), None)
 
 
-_DIRICHLET = {"pseudo_count": Setting(float, "Dirichlet parameter", "1")}
+_DIRICHLET = {"pseudo_count": Setting(float, "Dirichlet parameter", "learned")}
 
 # What one group is made of.
 FAMILIES = Registry(
@@ -88,9 +90,9 @@ FAMILIES = Registry(
         "gaussian": Named(
             "permix.families.gaussian:Gaussian",
             {
-                "noise_scale": Setting(float, "standard deviation within a group", "1"),
-                "prior_mean": Setting(float, "where centers are expected", "0"),
-                "prior_scale": Setting(float, "standard deviation of centers", "10"),
+                "noise_scale": Setting(float, "standard deviation within a group", "learned"),
+                "prior_mean": Setting(float, "where centers are expected", "mean of the data"),
+                "prior_scale": Setting(float, "standard deviation of centers", "that of the data"),
             },
         ),
         "multinomial": Named("permix.families.multinomial:Multinomial", _DIRICHLET),
@@ -134,6 +136,7 @@ MOVES = Registry(
         "permutation": Named("permix.moves.permutation:Permutation"),
         "projection": Named("permix.moves.projection:Projection", for_burn_in=True),
         "hyperparameters": Named("permix.moves.hyperparameters:Hyperparameters"),
+        "missing-cells": Named("permix.moves.missing_cells:MissingCells"),
         "concentration": Named("permix.moves.concentration:Concentration"),
     },
 )

@@ -84,7 +84,7 @@ def state_of(rows, settings, rng, t=4):
     return AngleState(model, rng, start_of(settings.n_components, t, model.normalizer))
 
 
-def run(rows, settings, n_draws=5000, seed=0, t=4):
+def run(rows, settings, n_draws=2500, seed=0, t=4):
     rng = np.random.default_rng(seed)
     state, move = state_of(rows, settings, rng, t), gibbs_sweep(settings, t)
     kappas, directions = np.empty(n_draws), np.empty((n_draws, t))
@@ -127,33 +127,39 @@ def test_completions_and_parameters_have_the_posterior(inference, normalizer, pr
     assert oracle.worst_z(kappas, directions, moments) < oracle.LARGEST_Z
     # Top lists read as rankings of a subset: another posterior.
     twin = tuple((listed, False) for listed, _ in ROWS)
-    assert oracle.worst_z(kappas, directions, grid_of(normalizer, prior, twin).moments) > 2 * oracle.LARGEST_Z
+    found_out = oracle.worst_z(kappas, directions, grid_of(normalizer, prior, twin).moments)
+    assert found_out > 1.5 * oracle.LARGEST_Z
+
+
+# The more rows, the further the posterior under cheap sums is from the exact one, in its own widths.
+FOURFOLD = 4 * ROWS
 
 
 @pytest.mark.parametrize("prior", first_in_every_run([PRIOR, PULLED]))
 def test_cheap_steps_that_an_exact_sum_decides_about_have_the_posterior(prior, monkeypatch):
     monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
-    kappas, directions = run(ROWS, settings_of("sir", "exact", prior))
-    assert oracle.worst_z(kappas, directions, grid_of("exact", prior).moments) < oracle.LARGEST_Z
+    kappas, directions = run(FOURFOLD, settings_of("sir", "exact", prior), 1200)
+    assert oracle.worst_z(kappas, directions, grid_of("exact", prior, FOURFOLD).moments) < oracle.LARGEST_Z
 
 
 def test_cheap_steps_that_nothing_decides_about_are_found_out(monkeypatch):
     monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
     monkeypatch.setattr(angle_moves, "decided", lambda rng, log_ratio: True)
     monkeypatch.setattr(angle_moves, "log_sum_and_gradient", lambda tilts, *_: (0.0, 0.0 * tilts))
-    kappas, directions = run(ROWS, settings_of("sir", "exact"))
-    assert oracle.worst_z(kappas, directions, grid_of("exact").moments) > 1.5 * oracle.LARGEST_Z
+    kappas, directions = run(FOURFOLD, settings_of("sir", "exact"), 1200)
+    moments = grid_of("exact", PRIOR, FOURFOLD).moments
+    assert oracle.worst_z(kappas, directions, moments) > 1.5 * oracle.LARGEST_Z
 
 
 def test_completions_that_stay_as_they_began_are_found_out(monkeypatch):
     monkeypatch.setattr(angle_state, "completions_sweep", lambda *arguments: None)
-    kappas, directions = run(ROWS, settings_of("quadrature", "vmf"), 2500)
+    kappas, directions = run(ROWS, settings_of("quadrature", "vmf"), 400)
     assert oracle.worst_z(kappas, directions, grid_of("vmf").moments) > 2 * oracle.LARGEST_Z
 
 
 def test_variational_draws_are_close_but_not_exact():
     """κ of the present completions comes from the nearest Gamma distribution: near the posterior."""
-    kappas, directions = run(ROWS, settings_of("vi", "vmf"), 2500)
+    kappas, directions = run(ROWS, settings_of("vi", "vmf"), 1000)
     moments = grid_of("vmf").moments
     assert kappas.mean() == pytest.approx(float(moments["kappa"]), rel=0.15)
     np.testing.assert_allclose(directions.mean(axis=0), moments["theta"], atol=0.08)
@@ -162,7 +168,7 @@ def test_variational_draws_are_close_but_not_exact():
 @pytest.mark.parametrize("n_candidates", first_in_every_run([1, 3]))
 def test_sir_is_exact_with_few_candidates(n_candidates, monkeypatch):
     monkeypatch.setattr(angle_moves, "N_CANDIDATES", n_candidates)
-    kappas, directions = run(ROWS, settings_of("sir", "vmf"), 6000)
+    kappas, directions = run(ROWS, settings_of("sir", "vmf"), 4000)
     assert oracle.worst_z(kappas, directions, grid_of("vmf").moments) < oracle.LARGEST_Z
 
 
@@ -179,8 +185,8 @@ def test_sir_without_the_present_state_is_found_out(monkeypatch):
             return without_present if name == "append" else getattr(np, name)
 
     monkeypatch.setattr(angle_moves, "np", Numpy())
-    kappas, directions = run(ROWS, settings_of("sir", "vmf"), 6000)
-    assert oracle.worst_z(kappas, directions, grid_of("vmf").moments) > 2 * oracle.LARGEST_Z
+    kappas, directions = run(ROWS, settings_of("sir", "vmf"), 4000)
+    assert oracle.worst_z(kappas, directions, grid_of("vmf").moments) > 1.5 * oracle.LARGEST_Z
 
 
 # Two components: who belongs together.

@@ -589,7 +589,8 @@ def test_strange_data(inference, normalizer):
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = quick(k, inference=inference, normalizer=normalizer).fit(table)
+                options = {"inference": inference, "normalizer": normalizer, "n_components": k}
+                model = quick(**few_draws(options, table, n_draws=30, n_burn_in=10)).fit(table)
             assert np.isfinite(model.concentrations_).all()
             assert np.isfinite(model.directions_).all()
             np.testing.assert_allclose(model._fit.probabilities.sum(axis=1), 1.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from permix.angle.parameters import AngleParameters
 from permix.angle.predictive import integrated_density
 from permix.angle.published import second_order_density
 from permix.errors import PermixWarning
+from tests.every_run import turns_in_every_run
 from tests.oracles import angle as oracle
 
 PRIORS = {
@@ -56,6 +58,11 @@ def fitted(t, inference, name="gamma", orders=None, **options):
 
 def grid_of(t, name="gamma", orders=None, **options):
     orders = some_orders(t) if orders is None else orders
+    return _grid(t, name, tuple((tuple(map(int, row)), True) for row in orders), **options)
+
+
+@cache
+def _grid(t, name, rows, **options):
     values, direction = PRIORS[name], None
     if name == "direction":
         direction = np.array(POINTS[t]) - np.mean(POINTS[t])
@@ -70,12 +77,10 @@ def grid_of(t, name="gamma", orders=None, **options):
     size = {"n_kappa": 600, "n_sphere": 40, "low": 1e-4}
     if t == 4:
         size = {"n_kappa": 240, "n_sphere": 30, "low": 0.01}
-    rows = tuple((tuple(map(int, row)), True) for row in orders)
     return oracle.Grid(t, rows, prior, **(size | options))
 
 
-@pytest.mark.parametrize("t", [3, 4])
-@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize(("name", "t"), turns_in_every_run(PRIORS, [4, 3]))
 def test_quadrature_is_the_posterior(t, name):
     found, grid = fitted(t, "quadrature", name, n_draws=20_000), grid_of(t, name)
     assert found.elbo_ == pytest.approx(grid.log_evidence, abs=2e-4)

@@ -6,23 +6,39 @@ draws from the posterior is then uniform.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from permix.families import GaussianDiagonal
+from permix.families import Categorical, Gaussian, GaussianDiagonal, Mixed, Multinomial
+from permix.families.column_learning import (
+    PSEUDO_COUNT,
+    NoiseLearning,
+    PseudoCountLearning,
+    column_of_counts,
+)
 from permix.families.contract_jit import draw_many, seat_all
-from permix.families.scale_learning import SHARE, STRENGTH, DiagonalLearning
+from permix.families.mixed_learning import MixedLearning
+from permix.families.scale_learning import SHARE, STRENGTH, ColumnShares, DiagonalLearning
 from permix.moves import Gibbs, Hyperparameters
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess
 
 N_ROWS, N_SIMULATIONS, N_DRAWS, N_THIN, N_BINS = 12, 150, 19, 20, 5
 PRIOR = DirichletProcess(1.0)
-LEARNING = DiagonalLearning(
-    ("prior_strength", "degrees_of_freedom", "scale"), np.array([1.0]), least=0.0, typical=4.0
+SHARES = ColumnShares(np.ones(1), np.full(1, SHARE.low))
+OF_NUMBERS = ("prior_strength", "degrees_of_freedom", "scale")
+LEARNING = DiagonalLearning(OF_NUMBERS, SHARES, least=0.0, typical=4.0)
+NUMBERS = DiagonalLearning(OF_NUMBERS, SHARES, least=2.0, typical=4.0)
+SHAPE = 3.0
+MIXED = Mixed(
+    ["number", "count", "category"],
+    prior_mean=[0.0, 4.0, 0.0],
+    scale=[1.0, 1.0, 1.0],
+    levels=[(), (), (0, 1, 2)],
 )
 
 
@@ -33,36 +49,77 @@ def from_prior(rng, prior):
     return float(np.exp(np.log(prior.median) + prior.deviation * stats.norm.ppf(uniform)))
 
 
-def simulated(rng):
+def family_from_prior(name, rng):
+    """The family with hyper-parameters from their priors."""
+    if name == "diagonal":
+        freedom = from_prior(rng, LEARNING.freedom_prior)
+        scale = from_prior(rng, SHARE) * freedom
+        family = GaussianDiagonal(0.0, from_prior(rng, STRENGTH), freedom, scale)
+    elif name == "gaussian":
+        family = Gaussian(np.sqrt(from_prior(rng, SHARE)), 0.0, 2.0)
+    elif name == "categorical":
+        family = Categorical(from_prior(rng, PSEUDO_COUNT), levels=[(0, 1, 2)] * 3)
+    elif name == "multinomial":
+        family = Multinomial(np.full(3, from_prior(rng, PSEUDO_COUNT)), document_length=4)
+    else:
+        family = dataclasses.replace(
+            MIXED,
+            pseudo_count=from_prior(rng, PSEUDO_COUNT),
+            prior_strength=from_prior(rng, STRENGTH),
+            degrees_of_freedom=2.0 + from_prior(rng, NUMBERS.freedom_prior),
+            within_share=from_prior(rng, SHARE),
+            shape=np.full(3, from_prior(rng, column_of_counts(np.zeros(1), SHAPE).prior)),
+        )
+    return family.resolve(np.zeros((1, N_COLUMNS[name])))
+
+
+N_COLUMNS = {"diagonal": 1, "gaussian": 1, "categorical": 3, "multinomial": 3, "mixed": 3}
+
+
+def learning_of(name, data):
+    """What a chain learns, with priors that do not depend on the data."""
+    if name == "diagonal":
+        return LEARNING
+    if name == "gaussian":
+        return NoiseLearning(("noise_scale",), SHARES)
+    if name == "mixed":
+        names = ("prior_strength", "degrees_of_freedom", "within_share", "shape", "pseudo_count")
+        return MixedLearning(names, NUMBERS, np.array([0]), {1: column_of_counts(data[:, 1], SHAPE)})
+    return PseudoCountLearning()
+
+
+def simulated(name, rng):
     """Hyper-parameters and data: every row is drawn from the predictive of its cluster."""
-    freedom = from_prior(rng, LEARNING.freedom_prior)
-    scale = from_prior(rng, SHARE) * freedom
-    family = GaussianDiagonal(0.0, from_prior(rng, STRENGTH), freedom, scale).resolve(np.zeros((1, 1)))
+    family = family_from_prior(name, rng)
     labels = PRIOR.sample(N_ROWS, rng)
-    X = np.zeros((N_ROWS, 1))
+    X = np.zeros((N_ROWS, N_COLUMNS[name]))
     for i in range(N_ROWS):
         seated = np.where(np.arange(N_ROWS) < i, labels, -1).astype(np.int32)
         statistics = family.statistics(N_ROWS)
-        seat_all(statistics, X, seated, N_ROWS)
+        seat_all(statistics, family.encode(X), seated, N_ROWS)
         draw_many(rng, statistics, labels[i : i + 1].astype(np.int64), X[i : i + 1])
     return family, X
 
 
 def summary(family):
-    values = family.learnable
-    freedom = values["degrees_of_freedom"]
-    return np.array([values["prior_strength"], freedom, values["scale"][0] / freedom])
+    """One number for each hyper-parameter; of vectors the entry that is learned, of scales the share."""
+    values = dict(family.learnable)
+    if "scale" in values:
+        values["scale"] = values["scale"] / values["degrees_of_freedom"]
+    place = {"shape": 1}
+    return np.array([np.ravel(value)[place.get(key, 0)] for key, value in values.items()])
 
 
 @functools.cache
-def simulations():
+def simulations(name):
     """True values (simulation, parameter) and draws (simulation, draw, parameter)."""
     rng = np.random.default_rng(0)
-    start = GaussianDiagonal(0.0, 0.01, 4.0, 1.2).resolve(np.zeros((1, 1)))
+    start = family_from_prior(name, rng)
     truths, drawn = [], []
     for _ in range(N_SIMULATIONS):
-        truth, X = simulated(rng)
-        state = MixtureState(start, X, N_ROWS, PRIOR, learning=LEARNING)
+        truth, X = simulated(name, rng)
+        data = truth.encode(X)
+        state = MixtureState(start, data, N_ROWS, PRIOR, learning=learning_of(name, data))
         draws = []
         for step in range((N_DRAWS + 4) * N_THIN):
             Gibbs().step(rng, state)
@@ -74,10 +131,10 @@ def simulations():
     return np.array(truths), np.array(drawn)
 
 
-def ranks(flaw=1.0):
-    """Ranks of the true values; a flaw multiplies the shares of every draw."""
-    truths, draws = simulations()
-    return (draws * [1.0, 1.0, flaw] < truths[:, None, :]).sum(axis=1)
+def ranks(name, flaw=1.0):
+    """Ranks of the true values; a flaw multiplies every draw."""
+    truths, draws = simulations(name)
+    return (draws * flaw < truths[:, None, :]).sum(axis=1)
 
 
 def p_values(found):
@@ -87,10 +144,13 @@ def p_values(found):
 
 
 @pytest.mark.slow
-def test_ranks_are_uniform():
-    assert p_values(ranks()).min() > 1e-4
+@pytest.mark.parametrize("name", N_COLUMNS)
+def test_ranks_are_uniform(name):
+    assert p_values(ranks(name)).min() > 1e-4
 
 
 @pytest.mark.slow
-def test_a_biased_share_is_noticed():
-    assert p_values(ranks(flaw=1.8))[2] < 1e-4
+@pytest.mark.parametrize("name", N_COLUMNS)
+def test_biased_draws_are_noticed(name):
+    # Twelve rows hardly inform about every hyper-parameter; one that is noticed is enough.
+    assert p_values(ranks(name, flaw=2.5)).min() < 1e-4

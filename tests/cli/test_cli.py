@@ -110,7 +110,7 @@ def test_convert(run, votes, tmp_path):
     [
         (["info", "missing.soi"], ["missing.soi"]),
         (["summary", "points.csv"], ["points.csv"]),
-        (["info", "."], ["ending"]),
+        (["info", "."], ["folder", "Dominion"]),
         (["consensus", "x.permix"], ["fitted model"]),
         (["convert", "pairs.csv", "out.toi"], ["contradict", "--on-cycle drop"]),
     ],
@@ -125,7 +125,7 @@ def test_a_mistake_gets_one_clear_message(run, points, tmp_path, monkeypatch, ar
         ["fit", "dp-mixture"],
         ["consensus"],
         ["nonsense"],
-        ["info", "x.csv", "--layout", "wide"],
+        ["info", "x.csv", "--layout", "long-list"],
     ],
 )
 def test_wrong_use_is_exit_code_two(run, arguments):

@@ -144,7 +144,7 @@ def test_words_may_be_capitals(run, folder):
             ["--layout", "ranks"],
             "no ranks are left out with --ignore\n",
         ),
-        ("v.soc", "", [], "but the body has 5; correct the file\n"),
+        ("v.soc", "", [], "but the body has 5; correct the file, or read it all the same with --no-strict\n"),
         ("v.soc", "", ["--layout", "orders"], "--layout says nothing about a PrefLib file, as v.soc is"),
     ],
 )

@@ -98,3 +98,65 @@ def test_a_table_without_a_header_keeps_its_first_row(run, tmp_path):
     code, out, err = run("predict", fit, data, "--no-header", "--json")
     assert (code, err) == (0, "")
     assert len(json.loads(out)["rows"]) == 30
+
+
+# -- standard input, matrices, sheets ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        ("3:A>B\n1:B>A\n", "ABIF"),
+        (
+            "# FILE NAME: x\n# DATA TYPE: soc\n# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n4: 1,2\n",
+            "PrefLib",
+        ),
+        ("pos1,pos2,count\na,b,3\nb,a,1\n", "Table"),
+        ('{"better": "a", "worse": "b", "agent": 1}\n', "Table"),
+    ],
+)
+def test_standard_input(run, monkeypatch, content, title):
+    import io
+    import sys
+    from types import SimpleNamespace
+
+    fake = SimpleNamespace(buffer=io.BytesIO(content.encode()), isatty=lambda: False)
+    monkeypatch.setattr(sys, "stdin", fake)
+    code, out, err = run("info", "-", "--json")
+    assert code == 0, err
+    facts = json.loads(out)
+    assert facts["format"].startswith(title)
+    assert facts["number_of_items"] == 2
+    fake.buffer = io.BytesIO(b" ")
+    assert "standard input is empty" in run("info", "-")[2]
+
+
+def test_info_describes_matrices(run, tmp_path):
+    votes = tmp_path / "votes.csv"
+    lines = [f"{k},{k % 4},{k // 4},{(k % 3) - 1}" for k in range(30)]
+    votes.write_text("timestamp,comment-id,voter-id,vote\n" + "\n".join(lines) + "\n")
+    facts = json.loads(run("info", votes, "--json")[1])
+    assert (facts["kind"], facts["rows"], facts["columns"], facts["cells"]) == ("matrix", 8, 4, 30)
+    assert facts["levels"] == {"agree": 10, "disagree": 10, "pass": 10}
+    assert facts["rows_with_fewer_than_5_cells"] == 8
+    assert facts["share_of_cells_present"] == 30 / 32
+    wide = tmp_path / "answers.csv"
+    wide.write_text("q1,q2\n" + "\n".join(f"{k % 7},{k % 5 - 1}" for k in range(40)) + "\n")
+    code, _, err = run("info", wide)
+    assert (code, "If it is a matrix, --layout wide describes it" in err) == (1, True)
+    facts = json.loads(run("info", wide, "--layout", "wide", "--missing", "-1", "--json")[1])
+    assert facts["cells"] == 72
+    assert "Levels" in run("info", wide, "--layout", "wide")[1]
+
+
+def test_what_was_recognized_and_why(run, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("model_a,model_b,winner,judge\nx,y,model_a,1\ny,x,tie,2\n")
+    code, out, _ = run("info", path)
+    assert code == 0
+    assert "the ending .csv" in out
+    assert "ties" in out
+    assert run("info", path, "--ties", "error")[0] == 1
+    assert "x" in run("consensus", path)[1]
+    code, _, err = run("convert", path, tmp_path / "y.abif")
+    assert (code, "pairwise statements" in err) == (1, True)

@@ -102,7 +102,7 @@ def test_fit_finds_the_blocks_and_agrees_with_python(run, files, model, made, tm
     assert "<svg" in picture.read_text()
     assert not (tmp_path / "f.permix.chains").exists()
     found = table_in(rows)
-    assert list(found[0]) == ["row", "group", "how_sure"]
+    assert list(found[0]) == ["row", "group", "how_sure", "placed"]
     assert [line["row"] for line in found] == [f"p{i}" for i in range(SHAPE[0])]
     assert [int(line["group"]) - 1 for line in found] == model.row_labels_.tolist()
     assert [int(line["group"]) - 1 for line in table_in(columns)] == model.column_labels_.tolist()
@@ -395,7 +395,7 @@ def test_names_of_members_are_shown(run, files, model, tmp_path):
 @pytest.mark.parametrize("shown", [2, 5])
 def test_shown_outside_the_interval_is_explained(fit, capsys, shown):
     report = block_report(read_model(fit)[1])
-    said = "may have fewer groups than most draws"
+    said = "fewer groups than most draws"
     report["posterior_number_of_row_groups"] = {"4": 0.5, "5": 0.5}
     print_blocks({**report, "row_groups": shown}, "title")
     assert (said in capsys.readouterr().out) is (shown == 2)

@@ -123,13 +123,13 @@ def shares(seated, line, axis, n_clusters, pseudo_count):
 
 @pytest.fixture(scope="module")
 def folded(case):
-    """A new row of three cells, folded in 6000 times; evidence and values by enumeration."""
+    """A new row of three cells, folded in 2500 times; evidence and values by enumeration."""
     family, cells, clusters, predictive = case
     given = new_cells(case)
     expected = enumerated_row(family, cells, clusters, given, WANTED)
     new = matrix_of(family, {(0, column): x for column, x in given}, (1, SHAPE[1]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks_mixed, "N_TRIES", 6000)
+        patch.setattr(blocks_mixed, "N_TRIES", 2500)
         single = [values_of(family, tried.draw) for tried in predictive._folded(new, 0)]
         rng = blocks_mixed.weighing_stream()
         weights = np.exp([tried.weight(rng) for tried in predictive._folded(new, 0)])
@@ -153,7 +153,7 @@ def test_probability_of_a_new_row(case, folded, monkeypatch):
     bound = 5 * weights.std() / math.sqrt(len(weights)) * constant
     assert abs(math.exp(found) - evidence) < bound < 0.1 * evidence
     # The twin: a row whose cells know nothing of each other.
-    monkeypatch.setattr(blocks_mixed, "N_TRIES", 3000)
+    monkeypatch.setattr(blocks_mixed, "N_TRIES", 1200)
     alone = [matrix_of(family, {(0, column): x}, (1, SHAPE[1])) for column, x in new_cells(case)]
     apart = sum(case[3].row_answers(one).log_evidence[0] for one in alone)
     assert abs(math.exp(apart) - evidence) > 2 * bound
@@ -172,7 +172,7 @@ def test_values_of_a_new_row(case, folded):
 def test_sweeps_matter(case, folded, monkeypatch):
     """Clusters drawn in turn, without sweeps, do not have the distribution of clusters given all cells."""
     family, new, (_, values), _, single, _ = folded
-    monkeypatch.setattr(blocks_mixed, "N_TRIES", 6000)
+    monkeypatch.setattr(blocks_mixed, "N_TRIES", 2500)
     monkeypatch.setattr(blocks_mixed, "N_SWEEPS", 0)
     without = np.array([values_of(family, tried.draw) for tried in case[3]._folded(new, 0)])
     error = single.std(axis=0) / math.sqrt(len(single))

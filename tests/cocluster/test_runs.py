@@ -60,11 +60,12 @@ def same_draws(first, second):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_same_seed_same_draws_whatever_the_threads(kind, X):
-    first, second = model(kind, n_chains=3, n_jobs=1).fit(X), model(kind, n_chains=3, n_jobs=3).fit(X)
+    short = {"n_chains": 3, "n_draws": 20, "n_burn_in": 10}
+    first, second = model(kind, n_jobs=1, **short).fit(X), model(kind, n_jobs=3, **short).fit(X)
     same_draws(first, second)
     np.testing.assert_array_equal(first.row_labels_, second.row_labels_)
     np.testing.assert_array_equal(first.block_labels_, second.block_labels_)
-    other = model(kind, n_chains=3, random_state=1).fit(X)
+    other = model(kind, random_state=1, **short).fit(X)
     assert not np.array_equal(first._fit.draws.arrays["log_joint"], other._fit.draws.arrays["log_joint"])
 
 
@@ -74,7 +75,8 @@ class Interrupt(BaseException):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(kind, X, tmp_path, monkeypatch):
-    whole = model(kind).fit(X)
+    short = {"n_draws": 20, "n_burn_in": 10}
+    whole = model(kind, **short).fit(X)
     store = tmp_path / "store"
     lock, steps = threading.Lock(), [0]
     step = chains.own_copy
@@ -82,7 +84,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(kind, X, tmp_path, monk
     def killed(record):
         with lock:
             steps[0] += 1
-            if steps[0] == 83:
+            if steps[0] == 23:
                 raise Interrupt
         return step(record)
 
@@ -90,15 +92,15 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(kind, X, tmp_path, monk
         patch.setattr(chains, "own_copy", killed)
         patch.setattr(chains.Chain, "__init__", _eager(chains.Chain.__init__))
         with pytest.raises(Interrupt):
-            model(kind, store=store).fit(X)
+            model(kind, store=store, **short).fit(X)
     assert list(store.glob("chain-*/state.npz"))
-    resumed = model(kind, store=store).fit(X)
+    resumed = model(kind, store=store, **short).fit(X)
     same_draws(whole, resumed)
     # A finished store is read again, and a longer run begins with what is there.
-    again = model(kind, store=store).fit(X)
+    again = model(kind, store=store, **short).fit(X)
     same_draws(whole, again)
     with pytest.raises(DataError, match="belongs to another run"):
-        model(kind, store=store).fit(np.where(np.isnan(X), 1.0, X))
+        model(kind, store=store, **short).fit(np.where(np.isnan(X), 1.0, X))
 
 
 def _eager(original):

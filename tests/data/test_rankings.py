@@ -406,7 +406,7 @@ def test_html_is_escaped() -> None:
         (np.array([[True, False]]), {}, r"names of type bool are not understood"),
         ([[2**70]], {}, r"does not fit into 64 bits"),
         (np.array([[2**63]], dtype=np.uint64), {}, r"does not fit into 64 bits"),
-        ([["a"]], {"items": ["a", "b", "a"]}, r"item 'a' is listed twice in items \(positions 0 and 2\)"),
+        ([["a"]], {"items": ["a", "b", "a"]}, r"item 'a' is listed twice in items \(positions 1 and 3\)"),
         ([["a"]], {"items": ["a", None]}, r"item name is missing"),
         ([["a"]], {"items": ["a", ""]}, r"item name is empty"),
         ([["a"]], {"items": "abc"}, r"is one string; pass a list"),
@@ -476,7 +476,7 @@ def test_hostile_names_survive() -> None:
         max_size=4,
     )
 )
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=100)
 def test_any_rows_are_taken_rightly_or_refused(rows: list[list[object]]) -> None:
     try:
         r = Rankings.from_orders(rows)

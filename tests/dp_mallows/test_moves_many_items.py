@@ -23,6 +23,7 @@ from tests.oracles.partitions import restricted_growth_strings
 N_MANY = 70
 MANY = ((0,), (0, 1), (2, 0), (1,))
 MANY_PRIOR = {"strength": 0.6, "rates": (30.0, 8.0)}
+integral = cache(quadrature)
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +33,7 @@ def _few_visits(monkeypatch):
     monkeypatch.setattr(dp_mallows_moves, "SETTLED", 1)
 
 
+@cache
 def many_log_marginals(lists, n_items, strength, rates):
     """ln p(lists of a cluster) for every set of agents, by summing over the places of three items."""
     places = np.array(list(permutations(range(n_items), 3)), dtype=np.int16).T
@@ -52,8 +54,8 @@ def many_log_marginals(lists, n_items, strength, rates):
             skips = [codes[i][j] for i in members if len(codes[i]) > j]
             a, c, m = strength * rates[j], strength + len(skips), n_items - 1 - j
             total = sum(skips)
-            table = np.array([quadrature(a + s, c, m) for s in range(int(total.max()) + 1)])
-            score += table[total] - quadrature(a, strength, m)
+            table = np.array([integral(a + s, c, m) for s in range(int(total.max()) + 1)])
+            score += table[total] - integral(a, strength, m)
         result[tuple(members)] = float(logsumexp(score)) - math.log(places.shape[1])
     return result
 

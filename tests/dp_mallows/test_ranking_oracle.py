@@ -35,7 +35,7 @@ PRIORS = {"dp": (1.0, 0.0), "pitman-yor": (0.5, 0.3)}
 
 
 def many_digits(a, b, m):
-    with mpmath.workdps(40):
+    with mpmath.workdps(25):
         # The integrand is narrow where much was seen: split around its mode.
         c = b - 1
 
@@ -323,12 +323,11 @@ def test_center_moves_leave_their_distribution_invariant(move):
     W, distribution = center_case()
     rng = np.random.default_rng(5)
     orders, chances = list(distribution), list(distribution.values())
-    starts = rng.choice(len(orders), size=20_000, p=chances)
+    starts = rng.choice(len(orders), size=8_000, p=chances)
     moved = [move(rng, W, list(orders[k])) for k in starts]
-    assert ranking_models.total_variation(moved, distribution) < ranking_models.total_variation_bound(
-        20_000, 24
-    )
-    assert sum(tuple(a) != orders[k] for a, k in zip(moved, starts, strict=True)) > 5_000
+    bound = ranking_models.total_variation_bound(8_000, 24)
+    assert ranking_models.total_variation(moved, distribution) < bound
+    assert sum(tuple(a) != orders[k] for a, k in zip(moved, starts, strict=True)) > 2_000
 
 
 def test_reinsertion_scores_are_exact():

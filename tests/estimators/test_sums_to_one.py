@@ -23,7 +23,8 @@ from permix.estimators.checks import Choice
 from permix.estimators.registry import MODELS, part
 from permix.registries import FAMILIES, PRIORS
 from tests.angle.test_sums import voters
-from tests.estimators.examples import EXAMPLES
+from tests.estimators.conventions import few_draws
+from tests.estimators.examples import CHAINS, EXAMPLES
 
 T = 4
 ITEMS = range(T)
@@ -135,6 +136,8 @@ def options_of(name):
 def fitted(name, data, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if name == "AngleMixture":
+            options = few_draws({"n_components": 2, **options}, data, **CHAINS)
         model = EXAMPLES[name].make(**options, progress=False)
         if "random_state" in model.get_params():
             model.set_params(random_state=0)

@@ -85,7 +85,7 @@ def naive_vectors(name: str, X: np.ndarray) -> np.ndarray:
                 parts.append(np.hstack([X[:, [j]] == np.array(family.levels[j]), np.zeros((len(X), 1))]))
         return np.hstack(parts).astype(float)
     if name == "gaussian-gaps":
-        return np.nan_to_num((X - family.prior_mean) / family.noise_scale)
+        return np.nan_to_num(X - family.prior_mean)
     return np.array(family.encode(X))
 
 

@@ -11,7 +11,14 @@ import pytest
 from scipy import sparse
 
 from permix.errors import DataError
-from permix.families import Categorical, Gaussian, GaussianNIW, Multinomial, family_from_description
+from permix.families import (
+    Categorical,
+    Gaussian,
+    GaussianDiagonal,
+    GaussianNIW,
+    Multinomial,
+    family_from_description,
+)
 from tests.families.cases import CASES
 
 
@@ -59,7 +66,7 @@ def test_mistakes_are_named(make, message):
         make()
 
 
-@pytest.mark.parametrize("family", [Gaussian(gaps=False), GaussianNIW()])
+@pytest.mark.parametrize("family", [Gaussian(gaps=False), GaussianDiagonal(gaps=False)])
 @pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity")])
 def test_bad_cells_are_named(family, bad, word):
     X = np.zeros((3, 2))

@@ -21,7 +21,7 @@ from permix.mallows.predict import (
 from permix.runtime.threads import at_most
 from tests.oracles import mallows_mixture as oracle
 from tests.oracles import posets_all
-from tests.oracles.ranking_models import total_variation_bound
+from tests.oracles.ranking_models import total_variation, total_variation_bound
 
 POSETS = posets_all.labeled_posets(4)
 TWO = [(0.35, (1, 3, 0, 2), 0.5), (0.65, (2, 0, 3, 1), 0.9)]
@@ -52,13 +52,8 @@ def only_draws(monkeypatch):
 
 def distance(orders, labels, distribution):
     """Total variation between drawn (ordering, component) and a distribution of these."""
-    counts = {}
-    for order, label in zip(map(tuple, orders.tolist()), labels.tolist(), strict=True):
-        counts[order, label] = counts.get((order, label), 0) + 1
-    return 0.5 * sum(
-        abs(counts.get(key, 0) / len(labels) - distribution.get(key, 0.0))
-        for key in set(counts) | set(distribution)
-    )
+    flat = {(*order, label): probability for (order, label), probability in distribution.items()}
+    return total_variation(np.column_stack([orders, labels]), flat)
 
 
 def exact_pairwise(mixture):

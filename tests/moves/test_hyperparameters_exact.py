@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
+from collections import defaultdict
 
 import numpy as np
 import pytest
 
+import permix.families.column_learning as column_learning
+import permix.families.learning as learning_of_any
 import permix.families.scale_learning as scale_learning
-from permix.families import GaussianDiagonal, GaussianNIW
+from permix.families import Categorical, Gaussian, GaussianDiagonal, GaussianNIW, Mixed, Multinomial
+from permix.families.column_learning import PSEUDO_COUNT
 from permix.families.learning import slice_number, slice_step
-from permix.families.scale_learning import SHARE, STRENGTH, DiagonalLearning, MatrixLearning
+from permix.families.scale_learning import SHARE, STRENGTH
 from permix.moves import Gibbs, Hyperparameters
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess
@@ -20,58 +25,106 @@ from tests.oracles.mixtures import naive_marginal, total_variation, total_variat
 from tests.oracles.partitions import restricted_growth_strings
 
 X = np.array([[-1.2, 0.3], [-0.7, 1.9], [1.4, -0.8], [2.1, 0.5]])
+GAPS = X.copy()
+GAPS[0, 1] = GAPS[2, 0] = np.nan
+ANSWERS = np.array([[0, 1, 2], [0, 1, 0], [1, 0, np.nan], [1, 0, 1.0]])
+MIXED = np.array([[-1.2, 0, 1], [-0.7, 2, 1], [1.4, 9, 0], [np.nan, 7, 0]])
+KINDS = ["number", "count", "category"]
 PRIOR = DirichletProcess(1.0)
 PARTITIONS = list(restricted_growth_strings(4))
-N_STEPS, N_BINS = 4_000, 4
-FAMILIES = {"niw": GaussianNIW(), "diagonal": GaussianDiagonal()}
+# A prior strength differs least from that of the twin.
+N_STEPS = defaultdict(lambda: 3_000, {"prior_strength": 4_000, "degrees_of_freedom": 1_500, "scale": 1_500})
+N_BINS = 4
+LEAST_SHARE = 0.01
+FAMILIES = {
+    "niw": (GaussianNIW(), X),
+    "diagonal": (GaussianDiagonal(), X),
+    "gaussian": (Gaussian(), X),
+    "gaussian-gaps": (Gaussian(), GAPS),
+    "categorical": (Categorical(), ANSWERS),
+    "multinomial": (Multinomial(), np.array([[3, 0, 1.0], [2, 1, 0], [0, 4, 1], [0, 2, 2]])),
+    "mixed": (Mixed(KINDS), MIXED),
+}
 
 
-def with_extra(family, learning, extra):
+def with_extra(family, least, extra):
     """The family with other degrees of freedom, expected variances as before."""
     values = family.learnable
-    scale = values["scale"] * extra / (values["degrees_of_freedom"] - learning.least)
-    return family.with_values({"degrees_of_freedom": learning.least + extra, "scale": scale})
+    changed = {"degrees_of_freedom": least + extra}
+    if "scale" in values:
+        changed["scale"] = values["scale"] * extra / (values["degrees_of_freedom"] - least)
+    return family.with_values(changed)
+
+
+def cut_off(learning, **changes):
+    """The same with shares cut off where the grid begins."""
+    shares = learning.columns.least_shares
+    columns = dataclasses.replace(learning.columns, least_shares=np.full(len(shares), LEAST_SHARE))
+    return dataclasses.replace(learning, columns=columns, **changes)
 
 
 def setting(name, learned):
-    """Family, what is learned, a grid of logarithms for it with the family at each point and its prior."""
-    family = FAMILIES[name].resolve(X)
-    cls = MatrixLearning if name == "niw" else DiagonalLearning
-    full = FAMILIES[name].learning(X)
-    learning = cls((learned,), full.variances, full.least, full.typical)
-    if learned == "prior_strength":
-        grid = np.linspace(np.log(STRENGTH.low), np.log(STRENGTH.high), 40)[:, None]
-        families = [family.with_values({"prior_strength": float(np.exp(x[0]))}) for x in grid]
+    """Family, what is learned, a grid of logarithms for it with the family at each point."""
+    asked, table = FAMILIES[name]
+    family = asked.resolve(table)
+    data = family.encode(table)
+    learning = dataclasses.replace(asked.learning(family, data), names=(learned,))
+    least = getattr(getattr(learning, "numbers", learning), "least", 0.0)
+    if name == "mixed":
+        own = (("scale",) if learned == "within_share" else (learned,)) if learned != "shape" else ()
+        learning = dataclasses.replace(learning, numbers=cut_off(learning.numbers, names=own))
+    elif hasattr(learning, "columns"):
+        learning = cut_off(learning)
+    if learned in ("scale", "noise_scale", "within_share"):
+        line = np.linspace(np.log(LEAST_SHARE), np.log(SHARE.high), 30 if name == "mixed" else 14)
+        unit = np.nanvar(data, axis=0)
+        grid = line[:, None] if name == "mixed" else np.array(list(itertools.product(line, line)))
+        if learned == "noise_scale":
+            points = [np.sqrt(unit * np.exp(x)) for x in grid]
+        elif learned == "scale":
+            extra = family.learnable["degrees_of_freedom"] - learning.least
+            points = [extra * unit * np.exp(x) for x in grid]
+        else:
+            points = [unit[0] * np.exp(x) * [1.0, 1.0, 1.0] for x in grid]
+        return family, learning, data, grid, [family.with_values({learned: point}) for point in points]
+    if learned == "shape":
+        grid = np.linspace(np.log(column_learning.LEAST_SHAPE), np.log(column_learning.MOST_SHAPE), 40)
+        families = [family.with_values({"shape": np.full(3, np.exp(x))}) for x in grid]
     elif learned == "degrees_of_freedom":
-        grid = np.linspace(0.0, np.log(scale_learning.MOST_FREEDOM), 50)[:, None]
-        families = [with_extra(family, learning, float(np.exp(x[0]))) for x in grid]
+        grid = np.linspace(0.0, np.log(scale_learning.MOST_FREEDOM), 50)
+        families = [with_extra(family, least, float(np.exp(x))) for x in grid]
     else:
-        line = np.linspace(np.log(SHARE.low), np.log(SHARE.high), 14)
-        grid = np.array(list(itertools.product(line, line)))
-        unit = full.variances * (family.learnable["degrees_of_freedom"] - full.least)
-        families = [family.with_values({"scale": unit * np.exp(x)}) for x in grid]
-    return family, learning, grid, families
+        prior = STRENGTH if learned == "prior_strength" else PSEUDO_COUNT
+        grid = np.linspace(np.log(prior.low), np.log(prior.high), 40)
+        families = [family.with_values({learned: float(np.exp(x))}) for x in grid]
+    return family, learning, data, grid[:, None], families
 
 
-def coordinate(family, learning):
+def coordinate(family, learning, data):
     """The logarithm that the grid runs over; of scales the first share."""
     (learned,) = learning.names
-    values, extra = family.learnable, family.learnable["degrees_of_freedom"] - learning.least
-    if learned == "prior_strength":
-        return np.log(values["prior_strength"])
+    value = family.learnable[learned]
+    least = getattr(getattr(learning, "numbers", learning), "least", 0.0)
     if learned == "degrees_of_freedom":
-        return np.log(extra)
-    return np.log(values["scale"][0] / learning.variances[0] / extra)
+        return np.log(value - least)
+    if learned == "shape":
+        return np.log(value[1])
+    if np.ndim(value) == 0:
+        return np.log(value)
+    share = value[0] ** 2 if learned == "noise_scale" else value[0]
+    extra = family.learnable["degrees_of_freedom"] - least if learned == "scale" else 1.0
+    return np.log(share / np.nanvar(data[:, 0]) / extra)
 
 
 @functools.cache
 def exact(name, learned):
     """Probabilities of partitions times bins of the hyper-parameter, and the edges of the bins."""
-    _, learning, grid, families = setting(name, learned)
+    _, learning, _, grid, families = setting(name, learned)
+    rows = FAMILIES[name][1]
     table = np.empty((len(PARTITIONS), len(grid)))
     for g, family in enumerate(families):
         subsets = {
-            members: naive_marginal(family, X[list(members)])
+            members: naive_marginal(family, rows[list(members)])
             for size in range(1, 5)
             for members in itertools.combinations(range(4), size)
         }
@@ -96,29 +149,35 @@ def exact(name, learned):
 
 def visits(name, learned):
     """Shares of partitions times bins in a chain of Gibbs sweeps and updates."""
-    family, learning, _, _ = setting(name, learned)
+    family, learning, data, _, _ = setting(name, learned)
     rng = np.random.default_rng(5)
-    state = MixtureState(family, family.encode(X), 4, PRIOR, learning=learning)
+    state = MixtureState(family, data, 4, PRIOR, learning=learning)
     edges = exact(name, learned)[1]
     place = {labels: p for p, labels in enumerate(PARTITIONS)}
     counts = np.zeros((len(PARTITIONS), N_BINS))
     gibbs, update = Gibbs(), Hyperparameters()
-    for _ in range(N_STEPS):
+    for _ in range(N_STEPS[learned]):
         gibbs.step(rng, state)
         assert update.step(rng, state).accepted == 1
         row = place[tuple(canonical_labels(state.labels).tolist())]
-        counts[row, np.searchsorted(edges, coordinate(state.family, learning))] += 1
+        counts[row, np.searchsorted(edges, coordinate(state.family, learning, data))] += 1
     return (counts / counts.sum()).ravel()
 
 
-CASES = list(itertools.product(FAMILIES, ("prior_strength", "degrees_of_freedom", "scale")))
+CASES = list(itertools.product(("niw", "diagonal"), ("prior_strength", "degrees_of_freedom", "scale")))
+CASES += [("gaussian", "noise_scale"), ("categorical", "pseudo_count")]
+CASES += [("mixed", "within_share"), ("mixed", "shape")]
+# Code that these share is tested above.
+SLOW = [("gaussian-gaps", "noise_scale"), ("multinomial", "pseudo_count"), ("mixed", "prior_strength")]
+SLOW += [("mixed", "degrees_of_freedom"), ("mixed", "pseudo_count")]
+CASES += [pytest.param(*case, marks=pytest.mark.slow) for case in SLOW]
 
 
 @pytest.mark.parametrize(("name", "learned"), CASES)
 def test_chains_follow_the_posterior(name, learned):
     pi = exact(name, learned)[0]
     # The trapezoidal rule over so few points puts a little into the wrong bin.
-    bound = total_variation_bound(pi, N_STEPS / 8) + 0.02
+    bound = total_variation_bound(pi, N_STEPS[learned] / 8) + 0.02
     assert total_variation(visits(name, learned), pi) < bound
 
 
@@ -132,10 +191,11 @@ def test_a_forgotten_jacobian_is_noticed(name, learned, monkeypatch):
     def numbers(rng, x, log_density):
         return slice_step(rng, x, lambda y: log_density(y) - 2.0 * y)
 
-    monkeypatch.setattr(scale_learning, "slice_number", number)
+    monkeypatch.setattr(learning_of_any, "slice_number", number)
     monkeypatch.setattr(scale_learning, "slice_step", numbers)
+    monkeypatch.setattr(column_learning, "slice_step", numbers)
     pi = exact(name, learned)[0]
-    assert total_variation(visits(name, learned), pi) > total_variation_bound(pi, N_STEPS / 8) + 0.02
+    assert total_variation(visits(name, learned), pi) > total_variation_bound(pi, N_STEPS[learned] / 8) + 0.02
 
 
 @pytest.mark.parametrize("step", ["number", "vector"])

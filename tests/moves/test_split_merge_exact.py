@@ -99,6 +99,11 @@ def transitions(name, prior, variant, n_steps):
     return visits_of(move_of(variant), state_of(name, PRIORS[prior], 4), partitions, n_steps, seed=1)
 
 
+def n_steps(name, variant):
+    """Enough for every twin to be found out, most of them many times over: a wrong launch differs least."""
+    return 30_000 if (name, variant) == ("gaussian-niw", "restricted-gibbs") else 5_000
+
+
 # The published variant asks of a family what Gibbs and sequential allocation ask of it: it is compiled for
 # some in every run, that of the twins below among them, and for all in the slow one.
 SELDOM = {(name, "dp", "restricted-gibbs") for name in SLOW_CASES - {"gaussian-niw"}}
@@ -114,14 +119,13 @@ COMPARED = [*((name, "dp") for name in CASES), *(("multinomial", prior) for prio
     ],
 )
 def test_transitions_are_those_of_the_reference(name, prior, variant):
-    n_steps = 40_000 if name == "gaussian-niw" else 10_000
-    visits = transitions(name, prior, variant, n_steps)
+    visits = transitions(name, prior, variant, n_steps(name, variant))
     assert chance_of(visits, matrix_of(name, prior, variant)) > 1e-6
 
 
 @pytest.mark.parametrize(("variant", "flaw"), FLAWS)
 def test_transitions_reject_broken_twins(variant, flaw):
-    visits = transitions("gaussian-niw", "dp", variant, 40_000)
+    visits = transitions("gaussian-niw", "dp", variant, n_steps("gaussian-niw", variant))
     assert chance_of(visits, matrix_of("gaussian-niw", "dp", variant, flaw)) < 1e-6
 
 

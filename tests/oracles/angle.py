@@ -192,9 +192,11 @@ class Grid:
             log_sum = np.log(weights.sum(axis=2))
         else:
             log_sum = vmf_log_sum(self.t, self.kappa)[:, None] - top
-        return np.stack(
-            [np.log(weights[:, :, compatible(self.t, *row)].sum(axis=2)) - log_sum for row in self.rows]
-        )
+        found = {
+            row: np.log(weights[:, :, compatible(self.t, *row)].sum(axis=2)) - log_sum
+            for row in set(self.rows)
+        }
+        return np.stack([found[row] for row in self.rows])
 
     def log_evidence_of(self, members: Any) -> float:
         """Ln ∫ prior × likelihood of some of the rows."""

@@ -96,12 +96,13 @@ def log_density_of_blocks(training, query, decay):
     pairs = combinations(range(len(query)), 2)
     discordant = sum(place[x] > place[y] for i, j in pairs for x in query[i] for y in query[j])
 
-    def log_z(n):
-        return sum(np.log(sum(np.exp(-decay * k) for k in range(i))) for i in range(1, n + 1))
+    # ln Z of so many items: a sum over insertions, each over the places that it may go to.
+    log_z = np.concatenate([[0.0], np.cumsum(np.log(np.cumsum(np.exp(-decay * np.arange(m)))))])
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, m + 1)))])
 
     def gain(n):
-        return sum(np.log(i) for i in range(1, n + 1)) - log_z(n)
+        return log_factorial[n] - log_z[n]
 
     value = -decay * discordant - sum(gain(len(block)) for block in training)
     value += sum(gain(len(a & b)) for a in training for b in query)
-    return value + sum(log_z(len(block)) for block in query) - log_z(m)
+    return value + sum(log_z[len(block)] for block in query) - log_z[m]

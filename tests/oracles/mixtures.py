@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import stats
-from scipy.special import gammaln
+from scipy.special import betaln, gammaln
 
 from permix.families import Categorical, Family, Gaussian, GaussianDiagonal, GaussianNIW, Mixed, Multinomial
 from tests.oracles.partitions import restricted_growth_strings
@@ -106,7 +106,7 @@ def mixed_predictive(family: Mixed) -> Predictive:
     def of_number(x: float, entries: np.ndarray, j: int) -> float:
         mean, kappa, n = family.prior_mean[j], family.prior_strength, len(entries)
         shape = family.degrees_of_freedom / 2
-        rate = (shape - 1) * family.within_share * family.scale[j] ** 2
+        rate = (shape - 1) * family.within_share[j] * family.scale[j] ** 2
         if n:
             rate += 0.5 * ((entries - entries.mean()) ** 2).sum()
             rate += 0.5 * kappa * n / (kappa + n) * (entries.mean() - mean) ** 2
@@ -118,7 +118,9 @@ def mixed_predictive(family: Mixed) -> Predictive:
     def of_count(x: float, entries: np.ndarray, j: int) -> float:
         size, mean = family.shape[j], family.prior_mean[j]
         alpha = 1 + size / mean + size * len(entries)
-        return float(stats.betanbinom.logpmf(x, size, alpha, 1 + entries.sum()))
+        beta = 1 + entries.sum()
+        log_ways = gammaln(size + x) - gammaln(size) - gammaln(x + 1)  # scipy's takes whole sizes only
+        return float(log_ways + betaln(alpha + size, beta + x) - betaln(alpha, beta))
 
     def of_category(x: float, entries: np.ndarray, j: int) -> float:
         a = family.pseudo_count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import combinations
 from math import comb, exp, factorial, log2, perm, prod
 
@@ -51,7 +52,8 @@ def finite_mixtures_rule(n_components: dict[int, float], pseudo_count: float) ->
     Each partition's probability is a sum over k; a seat's weight is a ratio of two such sums.
     """
 
-    def probability(sizes: list[int]) -> float:
+    @cache
+    def probability(sizes: tuple[int, ...]) -> float:
         total = 0.0
         for k, weight in n_components.items():
             named = float(perm(k, len(sizes)))
@@ -61,8 +63,8 @@ def finite_mixtures_rule(n_components: dict[int, float], pseudo_count: float) ->
         return total
 
     def rule(sizes: list[int]) -> list[float]:
-        joined = [probability([*sizes[:k], sizes[k] + 1, *sizes[k + 1 :]]) for k in range(len(sizes))]
-        return [*joined, probability([*sizes, 1])]
+        joined = [probability((*sizes[:k], sizes[k] + 1, *sizes[k + 1 :])) for k in range(len(sizes))]
+        return [*joined, probability((*sizes, 1))]
 
     return rule
 

@@ -7,7 +7,7 @@ A poset is a frozen set of pairs (better, worse), transitively closed. A model i
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, permutations
 
 import numpy as np
@@ -77,6 +77,11 @@ def is_partitioned(relation, n):
 
 def geometric(dispersions):
     """Insertion weights φ^(i - place), normalized; one dispersion, or one for each step."""
+    return _geometric(dispersions if np.isscalar(dispersions) else tuple(dispersions))
+
+
+@cache  # so that what is computed with these weights can be remembered
+def _geometric(dispersions):
 
     @cache
     def weight(i, place):
@@ -97,7 +102,12 @@ def probability(order, center, weight):
 
 
 def posterior(relation, center, weight):
-    """P(v) and the distribution of orderings given v; the distribution is None where P(v) = 0."""
+    """P(v) and the distribution of orderings given v, not to be changed; None where P(v) = 0."""
+    return _posterior(frozenset(relation), tuple(center), weight)
+
+
+@lru_cache(4000)
+def _posterior(relation, center, weight):
     joint = {order: probability(order, center, weight) for order in linear_extensions(relation, len(center))}
     total = sum(joint.values())
     return total, {order: p / total for order, p in joint.items()} if total > 0 else None
@@ -106,8 +116,14 @@ def posterior(relation, center, weight):
 def amp_distribution(relation, center, weight):
     """Algorithm 1 of Lu & Boutilier, every branch followed, by lists; its distribution is equation 15.
 
-    Where all allowed places have weight zero (dispersion 0), the lowest one is taken: the limit.
+    Where all allowed places have weight zero (dispersion 0), the lowest one is taken: the limit. Not to be
+    changed.
     """
+    return _amp_distribution(frozenset(relation), tuple(center), weight)
+
+
+@lru_cache(4000)
+def _amp_distribution(relation, center, weight):
     distribution = {(): 1.0}
     for i, item in enumerate(center):
         grown = {}

@@ -227,7 +227,7 @@ def test_unions_by_trying_all():
 def test_very_many_draws(monkeypatch, loss):
     """Few draws are compared with all, and runs use some draws only; all draws have the last word."""
     module = importlib.import_module("permix.partitions.point_estimate")
-    draws = noisy_draws(50, 80, 4, 1.0, 6)
+    draws = noisy_draws(25, 50, 4, 1.0, 6)
     draws = np.concatenate([draws, draws[:5], draws[:1]])
     whole = point_estimate(draws, loss, random_state=1)
     monkeypatch.setattr(weighted_draws, "MOST_COMPARISONS", 1)
@@ -240,7 +240,7 @@ def test_very_many_draws(monkeypatch, loss):
     assert some.expected_loss <= whole.best_draw_loss
     exact = expected_loss(some.labels.tolist(), draws.tolist(), NAIVE[loss])
     assert some.expected_loss == pytest.approx(exact, abs=1e-12)
-    for i in range(50):  # no observation gains by moving
+    for i in range(25):  # no observation gains by moving
         for cluster in range(some.n_clusters + 1):
             moved = some.labels.tolist()
             moved[i] = cluster

@@ -10,7 +10,7 @@ import pytest
 from permix import AngleMixture, Rankings
 from permix.datasets import load_preflib
 
-pytestmark = pytest.mark.realdata
+pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from permix.cli.command import (
+    MISSING,
     SHARED,
     ModelCommand,
     Option,
@@ -17,7 +18,7 @@ from permix.cli.command import (
     argument,
     positional,
 )
-from permix.cli.votes import VOTE_OPTIONS, VOTES, read_options
+from permix.cli.votes import LAYOUTS, VOTE_OPTIONS, VOTES, read_options
 from permix.estimators.registry import MODELS, find_plug_ins, part
 
 FORCE_AND_JSON = {name: SHARED[name] for name in ("force", "json")}
@@ -55,7 +56,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
         help="How many groups of people or things are here, what does each prefer, and how sure is that?",
         epilog="Start with `permix demo`. Exit codes: 0 done, 1 something is wrong with the data or a file, "
-        "2 something is wrong with the command, 130 interrupted.",
+        "2 something is wrong with the command, 130 interrupted, 141 nobody read on.",
         **common,
     )
     app.callback()(_main)
@@ -90,14 +91,20 @@ def _add_file_commands(app: typer.Typer) -> None:
 
     def info(file: Path, json: bool, **values: Any) -> None:
         """Say what a file holds: how many agents and items, how much each stated, first choices."""
-        part("permix.cli.inspect:show_info")(read_options(file, values), json)
+        part("permix.cli.inspect:show_info")(read_options(file, values), json, values.get("missing") or [])
 
     def convert(
-        source: Path, target: Path, to_layout: str | None, force: bool, json: bool, **values: Any
+        source: Path,
+        target: Path,
+        to_layout: str | None,
+        write_items: Path | None,
+        force: bool,
+        json: bool,
+        **values: Any,
     ) -> None:
-        """Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz."""
+        """Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, ABIF, CSV, TSV, Parquet."""
         run = part("permix.cli.inspect:run_convert")
-        run(read_options(source, values), target, to_layout or "auto", force, json)
+        run(read_options(source, values), target, to_layout or "auto", force, json, write_items)
 
     def consensus(
         file: Path, method: str | None, time_limit: float | None, json: bool, **values: Any
@@ -106,16 +113,22 @@ def _add_file_commands(app: typer.Typer) -> None:
         run = part("permix.consensus.command:show_consensus")
         run(read_options(file, values), method or "auto", time_limit, json)
 
-    file = positional("file", "PrefLib file, CSV or TSV (plain or .gz), or a fitted model.")
-    add_command(app, info, [file], {**VOTE_OPTIONS, **JSON}, "permix info election.soi")
+    file = positional("file", "Any file of votes, a matrix, or a fitted model; - is standard input.")
+    layout = VOTE_OPTIONS["layout"]
+    matrices = layout._replace(choices=(*layout.choices, "wide", "long"))
+    described = {**VOTE_OPTIONS, "layout": matrices, "missing": MISSING}
+    add_command(app, info, [file], {**described, **JSON}, "permix info election.soi")
     source = positional("source", "File to read.", metavar="IN")
     target = positional("target", "File to write; its ending says the format.", metavar="OUT")
-    to_layout = VOTE_OPTIONS["layout"]._replace(help="Layout of a CSV file to write.")
+    to_layout = layout._replace(help="Layout of a table to write.", choices=("auto", *LAYOUTS))
+    write_items = Option(
+        Path, "Also write what is known of the items, such as parties, to this CSV file; --items reads it."
+    )
     add_command(
         app,
         convert,
         [source, target],
-        {**VOTE_OPTIONS, "to_layout": to_layout, **FORCE_AND_JSON},
+        {**VOTE_OPTIONS, "to_layout": to_layout, "write_items": write_items, **FORCE_AND_JSON},
         "permix convert ratings.csv ratings.toi --layout ratings",
     )
     options = {**part("permix.consensus.command:OPTIONS"), **VOTE_OPTIONS, **JSON}

@@ -14,18 +14,23 @@ import typer
 
 from permix.cli.output import count_of, print_json, print_table
 from permix.cli.votes import ReadOptions
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 
 PICTURES = (".png", ".svg", ".pdf")
 # Of what a number of groups was chosen by, --json alone shows these.
 NOT_SHOWN = ("monte_carlo_error", "n_iter", "converged", "normalizer_error")
 
 
-def show_info(options: ReadOptions, as_json: bool) -> None:
-    """Describe a file of votes or a fitted model."""
+def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()) -> None:
+    """Describe a file of votes, a matrix or a fitted model."""
+    from permix.cli.matrices import is_matrix, looks_like_matrix, matrix_of, show_matrix
+
     file = options.file
-    ballots = _recognized(file)
-    packed = file.is_file() and file.suffix != ".npz" and zipfile.is_zipfile(file)
+    if options.given.get("layout") in ("wide", "long") or missing or is_matrix(file):
+        show_matrix(options, matrix_of(options, missing), as_json)
+        return
+    ballots = _recognized(file, options.given.get("sheet"))
+    packed = file.is_file() and file.suffix not in (".npz", ".xlsx", ".xlsm") and zipfile.is_zipfile(file)
     if file.suffix == ".permix" or (packed and ballots is None):
         from permix.cli.predict import show_fit
 
@@ -37,8 +42,17 @@ def show_info(options: ReadOptions, as_json: bool) -> None:
         if len(about["contests"]) > 1 and "contest" not in options.given:
             _show_contests(file, about, as_json)
             return
-    votes = options.read()
-    facts = {**about, **describe_votes(votes)}
+    try:
+        votes = options.read()
+    except DataError as error:
+        if not about and "layout" not in options.given and looks_like_matrix(options):
+            said = error.args[0] if error.args and isinstance(error.args[0], Message) else Message(str(error))
+            layout = Argument("layout", "wide")
+            error.args = (Message(*said.parts, ". If it is a matrix, ", layout, " describes it"),)
+        raise
+    layout = votes.metadata.get("LAYOUT")
+    laid_out = {"layout": layout} if layout else {}
+    facts = {**(about or _kind(file)), **laid_out, **describe_votes(votes)}
     if as_json:
         print_json({"file": str(file), **facts, **cleaning_report(votes)})
         return
@@ -49,7 +63,7 @@ def show_info(options: ReadOptions, as_json: bool) -> None:
         ["", ""],
         [[name.replace("_", " "), _readable(value)] for name, value in facts.items() if name not in skip],
     )
-    print_cleaning(cleaning_report(votes))
+    print_cleaning(cleaning_report(votes), int(votes.n_agents))
     chosen = facts["first_choices"]
     if not chosen:
         return
@@ -66,13 +80,21 @@ def show_info(options: ReadOptions, as_json: bool) -> None:
         print(f"{count_of(agents - sum(chosen.values()), 'agent')} named no single first choice")
 
 
-def _recognized(file: Path) -> Any:
+def _recognized(file: Path, sheet: str | None) -> Any:
     """Return the format of ballots that a file, folder or zip has, if any."""
     from permix.data.io.ballots.formats import recognize
     from permix.data.io.text_files import PREFLIB, plain_suffix
 
-    known = file.suffix == ".permix" or plain_suffix(file) in PREFLIB
-    return None if known or not file.exists() else recognize(file)
+    known = file.suffix in (".permix", ".npz") or plain_suffix(file) in (*PREFLIB, "abif")
+    return None if known or not file.exists() else recognize(file, sheet)
+
+
+def _kind(file: Path) -> dict[str, Any]:
+    """Say which kind of file holds the votes, and by what it was recognized."""
+    from permix.data.io.kinds import kind_of
+
+    found = kind_of(file)
+    return {"format": found.title, "recognized_by": found.why}
 
 
 def _show_contests(file: Path, about: dict[str, Any], as_json: bool) -> None:
@@ -96,18 +118,27 @@ def _listed(names: Any) -> str:
     return names if isinstance(names, str) else ", ".join(names)
 
 
-def print_cleaning(report: dict[str, Any]) -> None:
-    """Write what rules did to how many ballots."""
+def print_cleaning(report: dict[str, Any], kept: int | None = None, what: str = "ballots") -> None:
+    """Write what rules did to how many ballots, and how many are kept."""
     if "cleaning" in report:
         print()
+        gone = sum(int(entry.get("left_out") or 0) for entry in report["cleaning"])
+        read = f": {kept + gone:,} read, {gone:,} left out, {kept:,} kept" if kept is not None else ""
         print_table(
-            "What was done to the ballots",
-            ["found", "ballots", "what was done", "which"],
+            f"What was done to the {what}{read}",
+            ["found", "how many", "what was done", "which"],
             [
                 [entry["found"], entry["ballots"], entry["done"], _listed(entry["which"])]
                 for entry in report["cleaning"]
             ],
         )
+
+
+def kept_of(report: dict[str, Any]) -> tuple[int | None, str]:
+    """Return how many ballots (of a matrix: rows) a fit was made of, and what they are called."""
+    if "columns" in report:
+        return report.get("rows"), "rows"
+    return report.get("agents"), "ballots"
 
 
 def print_choice(about: dict[str, Any]) -> None:
@@ -172,18 +203,71 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         second = np.append(votes.levels, 0)[np.minimum(start + 1, len(votes.levels))]
         sole = (sizes == 1) | ((sizes > 1) & (second > 0))
         first = np.bincount(votes.level_items[start[sole]], votes.counts[sole], votes.n_items)
+    facts |= known_facts(votes)
     facts["first_choices"] = {names[k]: int(first[k]) for k in np.flatnonzero(first)}
     return facts
 
 
-def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool, as_json: bool) -> None:
-    """Read one file and write another."""
+def known_facts(votes: Any) -> dict[str, Any]:
+    """Return what is known of agents and items beside the votes, and which columns could be."""
+    facts: dict[str, Any] = {}
+    if votes.covariates:
+        facts["known_of_agents"] = votes.covariates.described()
+    others = votes.metadata.get("OTHER COLUMNS") if votes.metadata else None
+    if isinstance(others, list) and others:
+        facts["columns_for_--group-column"] = [str(name) for name in others]
+    if votes.item_attributes:
+        facts["known_of_items"] = votes.item_attributes.described()
+    return facts
+
+
+def write_items(votes: Any, path: Path) -> None:
+    """Write the attributes of items as a table that ``--items`` reads."""
+    from permix.cli.answers import Answer, write_csv
+
+    known = votes.item_attributes
+    if not known:
+        raise DataError(f"nothing is known of the items, so that there is nothing to write to {path}")
+    rows = zip(votes.items, *(known[name].tolist() for name in known), strict=True)
+    write_csv(Answer("", ["item", *known], rows), path)
+
+
+def _say_what_is_lost(votes: Any, target: Path, items: Path | None) -> None:
+    """Say what is known beside the votes and is not in the file written."""
+    from permix.data.io.text_files import PREFLIB, plain_suffix
+
+    if votes.covariates and plain_suffix(target) in PREFLIB:
+        names = ", ".join(votes.covariates)
+        print(f"note: {names} of the agents: a PrefLib file has no place for it, a .csv file has")
+    facts = known_facts(votes)
+    left = facts.get("columns_for_--group-column")
+    if left:
+        print(f"note: not written: {', '.join(left)}; --group-column keeps a column")
+    if votes.item_attributes and items is None:
+        print(
+            f"note: not written: {', '.join(votes.item_attributes)} of the items; --write-items FILE.csv does"
+        )
+
+
+def run_convert(
+    options: ReadOptions,
+    target: Path,
+    to_layout: str,
+    force: bool,
+    as_json: bool,
+    items: Path | None = None,
+) -> None:
+    """Read one file and write another; and a table of what is known of the items, where that is asked for."""
     from permix.cli.run import speaking_options
     from permix.data import write
     from permix.data.io.categories import category_scale
 
-    check_targets([target], [options.file], force)
+    check_targets([target, *([items] if items is not None else [])], [options.file], force)
     votes = options.read()
+    if items is not None:
+        if items.suffix not in (".csv", ".tsv"):
+            raise typer.BadParameter(f"--write-items {items}: end its name in .csv or .tsv")
+        write_items(votes, items)
     with speaking_options({"layout": "--to-layout"}):
         write(votes, target, **({} if to_layout == "auto" else {"layout": to_layout}))
     scale = category_scale(votes) if to_layout == "ratings" else {}
@@ -191,10 +275,11 @@ def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool,
         facts = {"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items}
         print_json(facts | ({"ratings": scale} if scale else {}) | cleaning_report(votes))
         return
-    print_cleaning(cleaning_report(votes))
+    print_cleaning(cleaning_report(votes), int(votes.n_agents))
     print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
     if scale:
         print("ratings: " + ", ".join(f"{rating} = {name}" for rating, name in scale.items()))
+    _say_what_is_lost(votes, target, items)
 
 
 def check_targets(
@@ -225,7 +310,6 @@ def drop_chains(chains: Path, n_stored: int, n_made: int) -> None:
     if n_stored > n_made:
         print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)
         return
-    sys.stdout.flush()
     gone = chains.with_name(f".{chains.name}.tmp")
     shutil.rmtree(gone, ignore_errors=True)  # of a command that was killed right here
     chains.rename(gone)

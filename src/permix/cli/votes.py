@@ -9,15 +9,19 @@ from typing import Any, NamedTuple
 
 import typer
 
-from permix.cli.command import IGNORE, Option, Source
+from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, SHEET, Option, Source
+from permix.cli.stdin import spooled
 from permix.errors import DataError
 from permix.registries import BALLOT_RULES
 
+# Layouts of tables that are read and written, and those that are read.
+LAYOUTS = ("orders", "ranks", "pairs", "ratings")
+COMPARED = ("matches", "choices", "best-worst")
 VOTE_OPTIONS: Mapping[str, Option] = {
     "layout": Option(
         str,
-        "Layout of a CSV file [default: what it looks like].",
-        choices=("auto", "orders", "ranks", "pairs", "ratings"),
+        "Layout of a table: CSV, Excel, Parquet or JSON lines [default: what it looks like].",
+        choices=("auto", *LAYOUTS, *COMPARED),
     ),
     "unlisted": Option(
         str,
@@ -38,6 +42,14 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         ("--header/--no-header",),
     ),
     "ignore": IGNORE,
+    **BESIDE,
+    "sheet": SHEET,
+    "ties": Option(
+        str,
+        "Matches (model_a, model_b, winner): ties are left out (drop), count for either side (both), or are "
+        "an error [default: drop].",
+        choices=("drop", "both", "error"),
+    ),
     "contest": Option(str, "Ballots: id or name of the contest, where a file has several.", metavar="NAME"),
     "overvotes": Option(
         str,
@@ -57,6 +69,12 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "[default: first].",
         choices=BALLOT_RULES["repeats"],
     ),
+    "tied_ranks": Option(
+        str,
+        "Several items at one rank, where none is wrong: they stay tied, are put in random order (break), or "
+        "the ranking ends before them (truncate) [default: keep]. On ballots, instead of --overvotes.",
+        choices=BALLOT_RULES["tied_ranks"],
+    ),
     "write_ins": Option(
         str, "Candidates who were written in [default: keep].", choices=BALLOT_RULES["write_ins"]
     ),
@@ -66,10 +84,18 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "[default: keep, and say so].",
         choices=BALLOT_RULES["names"],
     ),
-    "min_support": Option(
-        float, "Leave out candidates on fewer ballots than this; below 1, a share of the ballots.", least=0
+    "min_support": MIN_SUPPORT,
+    "below_support": Option(
+        str,
+        "Candidates under --min-support: left out, or one candidate called other (merge) [default: drop].",
+        choices=BALLOT_RULES["below_support"],
     ),
-    "min_answers": Option(int, "Leave out ballots that rank fewer candidates.", least=0),
+    "min_answers": MIN_ANSWERS,
+    "strict": Option(
+        bool,
+        "PrefLib: whether a header that disagrees with the lines after it is an error [default: it is].",
+        ("--strict/--no-strict",),
+    ),
     "categories": Option(
         str,
         "Order of the categories in a .cat file: best-first, worst-first, or all their names, best first, "
@@ -121,12 +147,12 @@ class ReadOptions(NamedTuple):
     def _names_agents(self) -> bool:
         """Say whether the file has ids: those from 0 on look like none once they are read."""
         from permix.data.io.column_names import column_places
-        from permix.data.io.table_columns import file_rows, guess_delimiter
-        from permix.data.io.text_files import TABLES, first_line, plain_suffix
+        from permix.data.io.containers.text import file_rows, guess_delimiter
+        from permix.data.io.text_files import TEXT_TABLES, first_line, plain_suffix
 
         if "agent_column" in self.given:
             return True
-        if plain_suffix(self.file) not in TABLES:
+        if plain_suffix(self.file) not in TEXT_TABLES:
             return False
         if self.given.get("header") is False:
             return self.given.get("layout") in ("pairs", "ratings")
@@ -145,7 +171,9 @@ class Votes(NamedTuple):
 def read_options(file: Path, values: Mapping[str, Any]) -> ReadOptions:
     """Return a file of votes with what the user said about it."""
     said = {name: values.get(name) for name in VOTE_OPTIONS}
-    return ReadOptions(file, {name: value for name, value in said.items() if value not in (None, [], "auto")})
+    return ReadOptions(
+        spooled(file), {name: value for name, value in said.items() if value not in (None, [], "auto")}
+    )
 
 
 def read_votes(file: Path, values: Mapping[str, Any]) -> Votes:
@@ -157,7 +185,8 @@ def read_votes(file: Path, values: Mapping[str, Any]) -> Votes:
 
 
 VOTES = Source(
-    "PrefLib file, CSV or TSV with rankings or preferences; or ballots: a file, folder or zip.",
+    "Rankings or preferences: PrefLib, ABIF, CSV, TSV, Excel, Parquet or JSON lines; or ballots: a file, "
+    "folder or zip; - is standard input.",
     VOTE_OPTIONS,
     "permix.cli.votes:read_votes",
 )

@@ -98,8 +98,12 @@ def column_labels(fit: BlockFit, cells: Cells) -> Answer:
 def _labels(fit: BlockFit, what: Side) -> Answer:
     found = groups_of(fit, what)
     sure = np.round(found.how_sure, 4).tolist()
-    rows = zip(found.names, (found.labels + 1).tolist(), sure, strict=True)
-    return Answer(f"Groups of {what}s", [what, "group", "how_sure"], list(rows))
+    placed = ["yes" if each else "no" for each in found.placed]
+    names = [fit.known_cells.column_name(at) for at in range(len(sure))] if what == "column" else found.names
+    known = fit.known.items if what == "column" else fit.known.rows
+    beside = [known[name].tolist() for name in known]  # whole texts, whatever tables show of them
+    rows = zip(names, (found.labels + 1).tolist(), sure, placed, *beside, strict=True)
+    return Answer(f"Groups of {what}s", [what, "group", "how_sure", "placed", *known], list(rows))
 
 
 # -- predictions -----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from permix.partitions.point_estimate import PointEstimate
 COUNTS = ("n_cuts", "n_row_groups", "n_column_groups", "n_blocks")
 TREE = ("tree_axis", "tree_cut", "tree_time")
 ESTIMATES = ("row_estimate", "column_estimate")
+PLACED = {"row_estimate": "row_placed", "column_estimate": "column_placed"}
 ALWAYS = {
     "row_labels": field("int", "rows", where=not_negative),
     "column_labels": field("int", "columns", where=not_negative),
@@ -65,6 +67,8 @@ ARRAYS = {
     "data/column_names": field("text", "columns", optional=True),
     "row_estimate": field("int", "rows", where=(below("rows"), partition), optional=True),
     "column_estimate": field("int", "columns", where=(below("columns"), partition), optional=True),
+    "row_placed": field("bool", "rows", optional=True),
+    "column_placed": field("bool", "columns", optional=True),
 }
 BASES = {
     "bases/base_rows": field("int32", "rows", "bases"),
@@ -97,6 +101,8 @@ def _pack(fit: BlockFit) -> Content:
         if (estimate := getattr(fit, what)) is not None:
             facts[what] = {name: getattr(estimate, name) for name in ESTIMATE_FACTS}
             arrays[what] = np.asarray(estimate.labels)
+            if estimate.placed is not None:
+                arrays[PLACED[what]] = estimate.placed
     if (cells := fit.cells) is not None:
         values = cells.values.astype(str) if cells.is_text else cells.values
         arrays |= {"data/rows": cells.rows, "data/columns": cells.columns, "data/values": values}
@@ -241,11 +247,15 @@ def _estimates(saved: Saved) -> tuple[PointEstimate | None, PointEstimate | None
     best = facts["best_draw"]
     if saved.settings.prior == "mondrian":
         require(best is not None and best < saved.sizes["chains"] * saved.sizes["draws"], "best draw")
-        require(not any(facts[side] or side in arrays for side in ESTIMATES), "point estimate")
+        there = (facts[side] or side in arrays or PLACED[side] in arrays for side in ESTIMATES)
+        require(not any(there), "point estimate")
         return None, None, best
     require(best is None, "best draw")
     require(all(facts[side] and side in arrays for side in ESTIMATES), "point estimate")
-    rows, columns = (estimate_from(arrays[side], facts[side]) for side in ESTIMATES)
+    rows, columns = (
+        dataclasses.replace(estimate_from(arrays[side], facts[side]), placed=arrays.get(PLACED[side]))
+        for side in ESTIMATES
+    )
     return rows, columns, None
 
 

@@ -37,9 +37,8 @@ def score_rows(prior, table, n, sums, own_n, own_sums, log_weights, joint):
             total = log_weights[k]
             for position in range(n_touched):
                 block = touched[position]
-                total += log_gain(
-                    prior, n[block], sums[block], merged_n[block], slots, merged_sums[block], n_slots
-                )
+                further = (merged_n[block], slots, merged_sums[block], 0, n_slots)
+                total += log_gain(prior, n[block], sums[block], *further)
                 merged_n[block] = 0
                 merged_sums[block] = 0
             joint[row, k] = total

@@ -24,12 +24,14 @@ from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
 from permix.cocluster.parameters import BlockParameters, CoClusterParameters
 from permix.data.cells import Cells
 from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.estimators.known import NOTHING, Known, Memberships
 from permix.partitions import DirichletProcess, FiniteDirichlet, PartitionPrior
 from permix.partitions.labels import canonical_labels
 from permix.partitions.mondrian import MondrianTree
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import by_size, nearest_partition, spaced
+from permix.posterior.estimated import by_size, spaced
+from permix.posterior.placed import placed_partition
 from permix.posterior.stacking import draws_of_chains, need_stacking, tried_draws, weights_of_chains
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
@@ -69,6 +71,17 @@ class BlockFit:
     best_draw: int | None
     # Filled cells that the fit was not shown, to be predicted; files do not hold them.
     held_out: Cells | None = dataclasses.field(default=None, kw_only=True)
+    known: Known = dataclasses.field(default=NOTHING, kw_only=True)  # of rows and columns, beside the cells
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of columns."""
+        return self.shape
+
+    def memberships(self) -> Memberships:
+        """Return to which groups rows belong."""
+        labels, drawn = self.labels("row"), self.cluster_draws("row")
+        return Memberships(labels, int(labels.max()) + 1, draws=drawn.reshape(-1, drawn.shape[-1]))
 
     @property
     def interrupted(self) -> bool:
@@ -132,12 +145,24 @@ class BlockFit:
             return told_apart(self.block_draw(self.best_draw))._replace(pseudo_count=self._mean_pseudo_count)
         assert self.row_estimate is not None
         assert self.column_estimate is not None
-        rows, columns = by_size(self.row_estimate.labels), by_size(self.column_estimate.labels)
+        rows, columns = (
+            by_size(side.labels, side.placed) for side in (self.row_estimate, self.column_estimate)
+        )
         return grid_draw(rows, columns, self._row_prior(), self._mean_pseudo_count)
 
     def labels(self, what: Side) -> npt.NDArray[np.int64]:
         """Return the group of each row, or of each column."""
         return np.asarray(getattr(self.blocks, f"{what}_classes"), dtype=np.int64)
+
+    def placed(self, what: Side) -> npt.NDArray[np.bool_]:
+        """Say which rows, or columns, are in their group in most draws; of a Mondrian, all.
+
+        The others, mostly of few cells, could be in several, and are shown where they are most likely.
+        """
+        estimate: PointEstimate | None = getattr(self, f"{what}_estimate")
+        if estimate is None or estimate.placed is None:
+            return np.ones(self.shape[0 if what == "row" else 1], dtype=np.bool_)
+        return estimate.placed
 
     @cached_property
     def sums(self) -> BlockSums:
@@ -290,7 +315,7 @@ def estimates(
     if settings.prior == "mondrian":
         return None, None, nearest_draw(draws, settings, shape)
     names = [(f"{what}_labels", f"n_{what}_groups") for what in ("row", "column")]
-    rows, columns = (nearest_partition(draws, settings, *each) for each in names)
+    rows, columns = (placed_partition(draws, settings, *each) for each in names)
     return rows, columns, None
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from permix.cli.command import IGNORE, Option, Source
+from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, MISSING, SHEET, Option, Source
+from permix.cli.stdin import spooled
 
 if TYPE_CHECKING:
     from permix.data.cells import Cells
@@ -35,11 +36,11 @@ MATRIX_OPTIONS: Mapping[str, Option] = {
         choices=("error", "last"),
     ),
     "ignore": IGNORE,
-    "missing": Option(
-        list[str],
-        "Matrices: a value that stands for a missing cell, such as -1; may be repeated.",
-        metavar="CODE",
-    ),
+    **BESIDE,
+    "min_support": MIN_SUPPORT,
+    "min_answers": MIN_ANSWERS,
+    "sheet": SHEET,
+    "missing": MISSING,
 }
 
 
@@ -56,8 +57,8 @@ def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> C
     from permix.data.io.cells_io import read_cells
 
     row_column = values.get("row_column")
-    return read_cells(
-        file,
+    cells = read_cells(
+        spooled(file),
         values.get("layout") or "auto",
         header=values.get("header"),
         row_column=False if row_column == "" else row_column,
@@ -67,13 +68,24 @@ def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> C
         column=values.get("column_of_cell"),
         value=values.get("value"),
         repeated=values.get("repeated") or "error",
+        group_columns=values.get("group_columns") or [],
+        item_table=values.get("item_table"),
+        sheet=values.get("sheet"),
         new_rows=new_rows,
     )
+    rules = {name: values[name] for name in ("min_support", "min_answers") if values.get(name) is not None}
+    if not rules:
+        return cells
+    from permix.data import clean
+
+    cleaned: Cells = clean(cells, **rules)
+    return cleaned
 
 
 MATRIX = Source(
-    "CSV or TSV (plain or .gz), wide or with lines row,column,value; votes of a Polis conversation; PrefLib "
-    ".cat; or scipy sparse .npz. Blank cells, and those a sparse matrix does not store, are missing.",
+    "CSV, TSV, Excel, Parquet or JSON lines, wide or with lines row,column,value; votes of a Polis "
+    "conversation; PrefLib .cat; or scipy sparse .npz; - is standard input. Blank cells, and those a sparse "
+    "matrix does not store, are missing.",
     MATRIX_OPTIONS,
     "permix.cocluster.matrix_source:read_matrix",
 )

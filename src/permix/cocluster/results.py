@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from permix.cocluster.fit import BlockFit, Side
+from permix.data.attributes import item_labels
 from permix.data.labels import Array
 from permix.partitions import MixtureOfFiniteMixtures, how_sure
 from permix.posterior.estimated import Recurrence, recurrence_of
+from permix.posterior.placed import shares_of_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,11 +24,13 @@ class Groups(NamedTuple):
 
     labels: Array  # group of each row, or of each column
     names: list[str]  # numbers, counted from 1, where there are none
-    how_sure: Array  # probability of each to be with a fellow member of its group
+    placed: Array  # whether each is in its group in most draws, and not just most likely there
+    how_sure: Array  # probability of each to be with a fellow member of its group who is placed
     sizes: list[int]  # of each group
-    members: list[list[str]]  # names, of each group
-    group_how_sure: list[float]  # mean of the members of each group
-    recurrence: Recurrence  # in how many chains each group was found
+    n_placed: list[int]  # of each group
+    members: list[list[str]]  # names, of each group; those who are placed first
+    group_how_sure: list[float]  # mean of the members of each group who are placed
+    recurrence: Recurrence  # in how many chains each group, of those who are placed, was found
 
 
 def groups_of(fit: BlockFit, what: Side) -> Groups:
@@ -34,13 +38,26 @@ def groups_of(fit: BlockFit, what: Side) -> Groups:
     labels = fit.labels(what)
     names = None if fit.cells is None else fit.cells.row_names if what == "row" else fit.cells.column_names
     listed = [str(line + 1) for line in range(len(labels))] if names is None else list(names)
+    if what == "column" and fit.known.items:
+        listed = item_labels(listed, fit.known.items)
     draws = fit.cluster_draws(what)
-    sure = np.asarray(how_sure(draws, labels))
-    lines = [np.flatnonzero(labels == k).tolist() for k in range(int(labels.max()) + 1)]
-    members = [[listed[line] for line in group] for group in lines]
-    means = [float(sure[group].mean()) for group in lines]
-    sizes = list(map(len, lines))
-    return Groups(labels, listed, sure, sizes, members, means, recurrence_of(draws, labels))
+    placed = fit.placed(what)
+    groups = range(int(labels.max()) + 1)
+    every = [[np.flatnonzero((labels == k) & which).tolist() for k in groups] for which in (placed, ~placed)]
+    members = [[listed[line] for line in [*sure, *unsure]] for sure, unsure in zip(*every, strict=True)]
+    sizes, n_placed = list(map(len, members)), list(map(len, every[0]))
+    # A group of which nobody is placed is compared as a whole.
+    compared = placed | ~np.isin(labels, labels[placed])
+    sure = np.empty(len(labels))
+    if compared.all():
+        sure[:] = how_sure(draws, labels)
+    else:
+        flat = draws.reshape(-1, draws.shape[-1])
+        shares = shares_of_groups(flat.astype(np.int64), np.where(compared, labels, -1))
+        sure[:] = shares[np.arange(len(labels)), labels]
+    means = [float(sure[compared & (labels == k)].mean()) for k in groups]
+    recurrence = recurrence_of(draws[..., compared], labels[compared])
+    return Groups(labels, listed, placed, sure, sizes, n_placed, members, means, recurrence)
 
 
 def number_probabilities(fit: BlockFit, what: Side) -> Array:
@@ -64,7 +81,11 @@ def number_probabilities(fit: BlockFit, what: Side) -> Array:
 
 
 def group_table(fit: BlockFit) -> pd.DataFrame:
-    """Return one row a group: of rows or of columns, its number, size, share, how sure it is, and members."""
+    """Return one row a group: of rows or of columns, its number, size, share, how sure it is, and members.
+
+    ``placed`` are members that are with the others in most draws; the rest could be elsewhere, mostly because
+    they have few cells, and this is where they are most likely.
+    """
     import pandas as pd
 
     tables = []
@@ -75,6 +96,7 @@ def group_table(fit: BlockFit) -> pd.DataFrame:
             "of": f"{what}s",
             "group": np.arange(len(sizes)),
             "size": sizes,
+            "placed": np.array(found.n_placed),
             "share": sizes / sizes.sum(),
             "how_sure": found.group_how_sure,
             "found_in_chains": found.recurrence.n_chains,

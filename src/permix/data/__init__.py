@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from permix.data.ballots import Ballots as Ballots
     from permix.data.cleaning import clean as clean
     from permix.data.io.ballots.formats import read_ballots as read_ballots
+    from permix.data.io.ballots.votekit import from_votekit as from_votekit
+    from permix.data.io.ballots.votekit import to_votekit as to_votekit
     from permix.data.io.preflib import read_preflib as read_preflib
     from permix.data.io.preflib import write_preflib as write_preflib
     from permix.data.io.read_write import read as read
@@ -25,6 +27,7 @@ _MODULES = {
     "ballots": ("Ballots",),
     "cleaning": ("clean",),
     "io.ballots.formats": ("read_ballots",),
+    "io.ballots.votekit": ("from_votekit", "to_votekit"),
     "io.preflib": ("read_preflib", "write_preflib"),
     "io.read_write": ("read", "write"),
     "io.tables": ("from_frame", "read_table", "write_table"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -139,28 +139,41 @@ def stands_for_nothing(value: object) -> bool:
     return value in USUAL_CODES
 
 
-def warn_of_codes(values: Array) -> None:
-    """Warn of a number that lies far from all others and fills many cells, as codes for missing do."""
+class SuspectedCode(NamedTuple):
+    """A number that fills many cells and lies far from all others, which hold ``low`` to ``high``."""
+
+    code: float
+    n: int
+    low: float
+    high: float
+
+
+def suspected_codes(values: Array) -> list[SuspectedCode]:
+    """Return numbers that look like codes for missing: usual ones, in many cells, far from all others."""
     if values.dtype.kind != "f" or not values.size:
-        return
+        return []
     filled = {code: int(np.count_nonzero(values == code)) for code in USUAL_CODES}
     likely = [code for code, n in filled.items() if n >= max(2, LEAST_SHARE * values.size)]
-    if not likely:
-        return
     others = values[~np.isin(values, likely)]
-    if not others.size:
-        return
+    if not likely or not others.size:
+        return []
     low, high = float(others.min()), float(others.max())
+    found = []
     for code in likely:
         if code == -1 and low == high == 1.0:  # votes against and for
             continue
-        away = max(low - code, code - high)
-        if away > high - low or (code < 0.0 <= low):
-            share = 100 * filled[code] / values.size
-            hold = f"{low:g} to {high:g}" if low < high else f"{low:g}"
-            said = (
-                f"{code:g} fills {share:.3g}% of the cells, while all others hold {hold}; if it stands for "
-                "missing, say "
-            )
-            way_out = Argument("missing", int(code) if code == int(code) else code)
-            warnings.warn(PermixWarning(said, way_out), stacklevel=4)
+        if max(low - code, code - high) > high - low or (code < 0.0 <= low):
+            found.append(SuspectedCode(code, filled[code], low, high))
+    return found
+
+
+def warn_of_codes(values: Array) -> None:
+    """Warn of a number that lies far from all others and fills many cells, as codes for missing do."""
+    for code, n, low, high in suspected_codes(values):
+        hold = f"{low:g} to {high:g}" if low < high else f"{low:g}"
+        said = (
+            f"{code:g} fills {100 * n / values.size:.3g}% of the cells, while all others hold {hold}; if it "
+            "stands for missing, say "
+        )
+        way_out = Argument("missing", int(code) if code == int(code) else code)
+        warnings.warn(PermixWarning(said, way_out), stacklevel=4)

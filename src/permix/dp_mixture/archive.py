@@ -54,6 +54,9 @@ def _build(saved: Saved) -> MixtureFit:
     require(set(packed) == set(family.packed) and not under("data/", arrays), "data")
     data = family.unpack(packed)
     family.check_encoded(data, n)
+    filled = draws.arrays.get("missing_cells")
+    require((filled is not None) == (family.completed(data) is not data), "missing cells")
+    require(filled is None or filled.shape[2] == int(np.isnan(data).sum()), "number of missing cells")
     names = None
     if "feature_names" in arrays:
         names = tuple(arrays["feature_names"].tolist())
@@ -73,8 +76,7 @@ def _check_learned(family: Family, asked: Family, draws: dict[str, Any]) -> None
     require(set(learned) == set(LEARNED) & set(draws), "learned hyper-parameters")
     if not learned:
         return
-    learning = asked.learning(np.zeros((1, family.n_features)))
-    require(learning is not None and set(learned) == set(learning.names), "learned hyper-parameters")
+    require(set(learned) == set(asked.learned_names(family)), "learned hyper-parameters")
     require(with_means(family, draws) == family, "means of learned hyper-parameters")
     for name, array in learned.items():
         least = family.with_values({name: array.min(axis=(0, 1)) if array.ndim > 2 else float(array.min())})
@@ -114,7 +116,12 @@ def _made(of: type, what: str, from_json: Any) -> Made:
 
 
 # Hyper-parameters that chains may learn, with their dimensions after chains and draws.
-LEARNED: dict[str, tuple[str, ...]] = {"prior_strength": (), "degrees_of_freedom": (), "scale": ("columns",)}
+LEARNED: dict[str, tuple[str, ...]] = {
+    "prior_strength": (),
+    "degrees_of_freedom": (),
+    "pseudo_count": (),
+    **dict.fromkeys(("scale", "noise_scale", "within_share", "shape"), ("columns",)),
+}
 
 SCHEMA = Schema(
     parameters=DPMixtureParameters,
@@ -128,6 +135,9 @@ SCHEMA = Schema(
     arrays={
         **PARTITION_FIELDS,
         "feature_names": field("text", "columns", optional=True),
+        "draws/missing_cells": field(
+            "real", "chains", "draws", "missing cells", where=fields.finite, optional=True
+        ),
         **{
             f"draws/{name}": field("real", "chains", "draws", *shape, where=fields.positive, optional=True)
             for name, shape in LEARNED.items()

@@ -80,7 +80,8 @@ def baselines(fit: MixtureFit, data: tuple[MixtureFit, Any, int], known: Any) ->
     predictive = MixturePredictive(fit)
     predictive.condition(np.zeros(fit.n, dtype=np.int64), 1.0)
     scores = np.empty((m, 1))
-    score_new_data(predictive.state.stats, encoded, m, 1, scores)
+    stats = fit.family.scoring(predictive.state.stats, encoded, encoded)
+    score_new_data(stats, encoded, m, 1, scores)
     found = {"one group": scores[:, 0]}
     if fit.family.points(fit.data)[1]:
         from scipy.stats import norm

@@ -20,7 +20,7 @@ def chosen_family(asked: Any, table: Any) -> Family:
     family: Family = as_family(asked)
     if asked is not None:
         return family
-    if not is_complete_numbers(table):
+    if not is_numbers(table):
         return Mixed()
     shape = _shape_of(table)
     if len(shape) != 2:  # no table: refused elsewhere, by messages that say so
@@ -42,8 +42,8 @@ def default_like(family: Family) -> Family:
     return type(family)() if isinstance(family, Mixed | GaussianDiagonal) else as_family(None)
 
 
-def is_complete_numbers(table: Any) -> bool:
-    """Say whether every column holds numbers, in every row; what is no table at all is left to others."""
+def is_numbers(table: Any) -> bool:
+    """Say whether every column holds numbers, where it holds anything; what is no table is left to others."""
     if hasattr(table, "indptr"):
         return True
     if hasattr(table, "columns") and not isinstance(table, np.ndarray):
@@ -56,9 +56,7 @@ def is_complete_numbers(table: Any) -> bool:
             array = np.asarray(table)
         except (TypeError, ValueError):  # rows of different lengths, or no rows at all: refused elsewhere
             return True
-        if array.ndim != 2 or array.dtype.kind not in "OUSf":
+        if array.ndim != 2 or array.dtype.kind not in "OUS":
             return True
-        if array.dtype.kind == "f":
-            return not bool(np.isnan(array).any())
         table = table if isinstance(table, np.ndarray) else np.array(table, dtype=object)
-    return all(column.numeric and not column.missing.any() for column in columns_of(table))
+    return all(column.numeric for column in columns_of(table))

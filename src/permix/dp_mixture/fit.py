@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.dp_mixture.choose_family import chosen_family
-from permix.dp_mixture.odd_columns import warn_of_odd_columns
+from permix.dp_mixture.odd_columns import warn_of_codes, warn_of_odd_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_prior
 from permix.errors import Argument, CellError, DataError, PermixWarning
-from permix.families import Family, GaussianDiagonal, GaussianNIW
+from permix.estimators.known import NOTHING, Known, Memberships
+from permix.families import Categorical, Family, GaussianDiagonal, GaussianNIW
 from permix.families.contract_jit import seat_all
 from permix.families.learning import Learning, with_means
 from permix.families.profiles import Profile
@@ -31,15 +32,14 @@ from permix.partitions import FiniteDirichlet, PartitionPrior
 from permix.partitions.geometry import how_sure
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import EstimatedPartition, nearest_partition
-from permix.runtime.progress import Display
+from permix.posterior.estimated import EstimatedPartition, nearest_partition, spaced
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
+# Parameters of groups are averaged over so many draws of missing cells.
+MAX_COMPLETIONS = 20
 MakeState = Callable[[np.random.Generator], MixtureState]
-# Hyper-parameters are chosen by chains of at most this many iterations, two under each candidate.
-MAX_TRIAL_STEPS = 20
 
 
 @dataclasses.dataclass
@@ -59,6 +59,17 @@ class MixtureFit(EstimatedPartition):
     draws: Draws
     estimate: PointEstimate
     feature_names: tuple[str, ...] | None = None
+    known: Known = NOTHING  # of the rows, beside what was fitted
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of columns."""
+        return self.n, self.family.n_features
+
+    def memberships(self) -> Memberships:
+        """Return to which groups rows belong."""
+        drawn = self.draws.arrays["labels"]
+        return Memberships(self.labels, self.n_clusters, draws=drawn.reshape(-1, drawn.shape[-1]))
 
     @property
     def interrupted(self) -> bool:
@@ -77,10 +88,23 @@ class MixtureFit(EstimatedPartition):
 
     @cached_property
     def cluster_parameters(self) -> dict[str, Array]:
-        """Posterior means of the clusters' parameters given ``labels``."""
-        stats = self.family.statistics(self.n_clusters)
-        seat_all(stats, self.data, self.labels.astype(np.int32), self.n_clusters)
-        return self.family.parameters(stats, self.n_clusters)
+        """Posterior means of the clusters' parameters given ``labels``, over some draws of missing cells."""
+        stats, labels = self.family.statistics(self.n_clusters), self.labels.astype(np.int32)
+        found = []
+        for data in self.completions():
+            seat_all(stats, data, labels, self.n_clusters)
+            found.append(self.family.parameters(stats, self.n_clusters))
+        return {name: np.mean([one[name] for one in found], axis=0) for name in found[0]}
+
+    def completions(self) -> Iterator[Any]:
+        """Yield the data with gaps filled in as in some of the draws; the data alone where none are."""
+        if "missing_cells" not in self.draws.arrays:
+            yield self.data
+            return
+        cells = self.draws.arrays["missing_cells"]
+        cells = cells.reshape(-1, cells.shape[2])
+        for place in spaced(len(cells), MAX_COMPLETIONS):
+            yield filled_in(self.data, cells[place])
 
     @cached_property
     def profile(self) -> Profile:
@@ -111,12 +135,9 @@ def fit_mixture(
         warnings.warn(f"{prior.n} groups are more than the {n} rows", PermixWarning, stacklevel=2)
     check_start(settings.init, n, prior)
     with naming_columns(feature_names):
-        candidates = family.candidates(table)
-        data = candidates[0].encode(table)
-        learning = family.learning(table)
-    family = candidates[0]
-    if len(candidates) > 1:
-        family = _most_probable(candidates, data, n, prior, settings)
+        asked, family = family, family.resolve(table)
+        data = family.encode(table)
+    learning = asked.learning(family, data)
     for column, doubt in family.doubts(data)[:1]:
         name = repr(feature_names[column]) if feature_names else str(column + 1)
         scales = (Argument("prior_mean"), ", ", Argument("prior_scale"), " and ", Argument("noise_scale"))
@@ -124,8 +145,10 @@ def fit_mixture(
         warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=3)
     if isinstance(family, GaussianNIW | GaussianDiagonal):
         warn_of_odd_columns(data, feature_names, stacklevel=4)
-    learns = learning is not None
-    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, learns=learns)
+    if not (family.accepts_sparse or isinstance(family, Categorical)):
+        warn_of_codes(table, feature_names, stacklevel=4)
+    updates = {"learns": learning is not None, "fills": family.completed(data) is not data}
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, **updates)
     draws = run_chains(
         _first_states(family, data, n, prior, settings.init, settings.n_chains, learning),
         move,
@@ -170,69 +193,10 @@ def _first_states(
     return [partial(first_state, start_of_chain(init, chain)) for chain in range(n_chains)]
 
 
-def _most_probable(
-    candidates: Sequence[Family], data: Any, n: int, prior: PartitionPrior, settings: DPMixtureParameters
-) -> Family:
-    """Return the candidate whose best partition has the largest log joint with the data.
-
-    Two short chains, from either side, look for partitions under each. They go on only for candidates that
-    would come up with the best so far if they kept gaining as they do. They have a seed of their own and a
-    length that depends on burn-in alone, so that a run which is continued or made longer chooses the same.
-    """
-
-    def seated(family: Family, labels: Array, rng: np.random.Generator) -> MixtureState:
-        state = MixtureState(family, data, n, prior)
-        state.set_labels(labels)
-        return state
-
-    n_steps = min(settings.n_burn_in // 12, MAX_TRIAL_STEPS)
-    n_first = max(n_steps // 3, min(n_steps, 4))
-    starts = [_first_states(family, data, n, prior, "both", 2) for family in candidates]
-    trials = _try_out(starts, n_first, 0, settings)
-    values = trials.arrays["log_joint"].reshape(len(candidates), 2, -1)
-    reached = values.max(axis=(1, 2))
-    gains = (values[..., -1] - values[..., 0]).max(axis=1) / max(values.shape[2] - 1, 1)
-    possible = reached + np.maximum(gains, 0.0) * (n_steps - n_first)
-    hopeful = np.flatnonzero(possible >= reached.max()).tolist()
-    if len(hopeful) > 1 and n_steps > n_first:
-        labels = trials.arrays["labels"].reshape(len(candidates), 2, -1, n)[:, :, -1]
-        starts = [[partial(seated, candidates[c], labels[c, chain]) for chain in range(2)] for c in hopeful]
-        trials = _try_out(starts, n_steps - n_first, 1, settings)
-        later = trials.arrays["log_joint"].reshape(len(hopeful), -1).max(axis=1)
-        reached[hopeful] = np.maximum(reached[hopeful], later)
-    return candidates[int(np.argmax(reached))]
-
-
-def _try_out(
-    starts: Sequence[Sequence[MakeState]], n_steps: int, seed: int, settings: DPMixtureParameters
-) -> Draws:
-    """Run short chains, half of them climbing, half to be kept."""
-    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
-    makers = [make for of_candidate in starts for make in of_candidate]
-    with Display(settings.progress) as display:
-        display.begin(f"choosing the scale of groups by {len(makers)} short chains")
-        trials = run_chains(
-            makers,
-            move,
-            n_draws=max(1, n_steps - n_steps // 2),
-            n_burn_in=n_steps // 2,
-            n_thin=1,
-            n_chains=len(makers),
-            random_state=seed,
-            n_jobs=settings.n_jobs,
-            progress=False,
-            burn_in_move=burn_in_move,
-            fingerprint={},
-        )
-    if trials.interrupted:
-        raise KeyboardInterrupt
-    return trials
-
-
 def _warn_if_nothing_moved(draws: Draws) -> None:
     """Warn where the only moves that change clusters were refused all along."""
     counts = dict(zip(draws.statistics["moves"], draws.statistics["accepted"].sum(axis=0), strict=True))
-    for name in ("concentration", "hyperparameters"):
+    for name in ("concentration", "hyperparameters", "missing-cells"):
         counts.pop(name, None)
     if counts and not any(counts.values()):
         warnings.warn(
@@ -241,6 +205,13 @@ def _warn_if_nothing_moved(draws: Draws) -> None:
             PermixWarning,
             stacklevel=3,
         )
+
+
+def filled_in(data: Array, cells: Array) -> Array:
+    """Return a table with these numbers for what is missing, row by row."""
+    filled = data.copy()
+    filled[np.isnan(data)] = cells
+    return filled
 
 
 @contextmanager

@@ -35,11 +35,12 @@ def log_left_out(predictive: MixturePredictive, draws: Sequence[Draw], rows: Int
         predictive.condition(*draw)
         k, labels = state.n_clusters, state.labels[rows].astype(np.int64)
         scores = np.empty((state.n, k + 1))
-        score_new_data(state.stats, state.data, state.n, k, scores)
+        stats, data = state.scoring, state.observed
+        score_new_data(stats, data, state.n, k, scores)
         joint = scores[rows]
-        joint[:, k] = score_empty(state.family, state.data, state.n)[rows]
+        joint[:, k] = score_empty(state.family, data, state.n)[rows]
         own = np.empty(len(rows))
-        score_without(state.stats, state.data, state.labels, state.sizes, rows, own)
+        score_without(stats, data, state.labels, state.sizes, rows, own)
         joint[np.arange(len(rows)), labels] = own
         for cluster in np.unique(labels):
             members = labels == cluster

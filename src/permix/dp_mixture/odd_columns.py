@@ -1,14 +1,16 @@
-"""Columns of numbers that Gaussian groups do not suit: constant ones, few values, heavy tails."""
+"""Columns of numbers to warn of: constant ones, few values, heavy tails, and codes for missing cells."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from permix.data.cells_codes import suspected_codes
 from permix.errors import PermixWarning
-from permix.families.table_columns import ENTRIES_PER_VALUE, FEW_VALUES
+from permix.families.table_columns import ENTRIES_PER_VALUE, FEW_VALUES, columns_of
 
 # Rows further from the median than so many ranges between quartiles are far out; of normal data one in 1e11.
 FAR = 5.0
@@ -21,7 +23,8 @@ SHOWN = 6
 def odd_columns(table: np.ndarray) -> dict[str, list[int]]:
     """Places of the columns that are constant, take few values or have heavy tails."""
     found: dict[str, list[int]] = {"constant": [], "discrete": [], "heavy": []}
-    for j, column in enumerate(table.T):
+    for j, cells in enumerate(table.T):
+        column = cells[~np.isnan(cells)]
         values, counts = np.unique(column, return_counts=True)
         few = len(values) <= FEW_VALUES and len(column) >= ENTRIES_PER_VALUE * len(values)
         if len(values) == 1:
@@ -55,3 +58,14 @@ def _listed(places: Sequence[int], names: Sequence[str] | None) -> str:
     listed = [repr(names[j]) if names else str(j + 1) for j in places[:SHOWN]]
     more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
     return f"column{'s' if len(places) > 1 else ''} {', '.join(listed)}{more}"
+
+
+def warn_of_codes(table: Any, names: Sequence[str] | None, stacklevel: int) -> None:
+    """Warn, by name, of values such as -99 that seem to stand for missing cells."""
+    for j, column in enumerate(columns_of(table)):
+        for code, n, low, high in suspected_codes(column.present) if column.numeric else ():
+            said = (
+                f"{_listed([j], names)}: {n} cells are {code:g}, while all others are {low:g} to {high:g}; "
+            )
+            way_out = "if that stands for missing, make these cells NaN (on the command line: --missing "
+            warnings.warn(f"{said}{way_out}{code:g})", PermixWarning, stacklevel)

@@ -100,8 +100,8 @@ class DPMixtureParameters(ChainParameters):
         "What a group is made of: an object such as :class:`~permix.Gaussian`, or a name out of "
         f"{', '.join(FAMILIES)}. By default a :class:`~permix.GaussianNIW`, or a "
         ":class:`~permix.GaussianDiagonal` where there are fewer rows than the d(d+1)/2 entries of a "
-        "covariance matrix of d columns; for a table with columns that are no numbers, or with gaps, a "
-        ":class:`~permix.Mixed`. What you do not set of the first two is learned in the chains.",
+        "covariance matrix of d columns; for a table with columns that are no numbers a "
+        ":class:`~permix.Mixed`. What you do not set of their scales and strengths is learned in the chains.",
         positional=True,
     )
     prior: Any = declare(

@@ -38,16 +38,24 @@ class MixturePredictive:
         self.prior = fit.prior
         # Prior predictives of the fitted data are of no use here.
         self.state = MixtureState(fit.family, fit.data, fit.n, fit.prior, empty_scores=np.empty(0))
+        if self.state.missing is not None:
+            self.state.fill_gaps(fit.draws.arrays["missing_cells"].mean(axis=(0, 1)))
 
     def condition(
-        self, labels: npt.NDArray[Any], concentration: float, learned: Mapping[str, Any] | None = None
+        self,
+        labels: npt.NDArray[Any],
+        concentration: float,
+        learned: Mapping[str, Any] | None = None,
+        cells: FloatArray | None = None,
     ) -> FloatArray:
-        """Take a partition and, where hyper-parameters were learned, their values in the same draw.
+        """Take a partition and what was learned and filled in in the same draw.
 
         Returns log weights of its clusters and, last, of a new one, normalized.
         """
         if learned:
             self.state.take_family(self.state.family.with_values(learned))
+        if cells is not None:
+            self.state.fill_gaps(cells)
         self.state.set_labels(labels)
         self.state.make_room(self.state.n_clusters + 1)
         return self.prior_at(concentration).sequential_log_weights(self.state.sizes_in_use)
@@ -61,7 +69,8 @@ class MixturePredictive:
         """Return ln(weight × density) of new data under each cluster and, last, a new one: (m, K + 1)."""
         n_clusters = self.state.n_clusters
         scores = np.empty((m, n_clusters + 1))
-        score_new_data(self.state.stats, data, m, n_clusters, scores)
+        stats = self.state.family.scoring(self.state.stats, data, data)
+        score_new_data(stats, data, m, n_clusters, scores)
         scores[:, n_clusters] = empty
         scores += log_weights
         return scores
@@ -136,6 +145,7 @@ class Draw(NamedTuple):
     labels: npt.NDArray[Any]
     concentration: float
     learned: dict[str, Any]  # hyper-parameters of the family
+    cells: FloatArray | None = None  # what is missing, where that is filled in
 
 
 def draw_rows(predictive: MixturePredictive, draw: Draw, size: int, rng: np.random.Generator) -> FloatArray:
@@ -165,11 +175,13 @@ def draws_at(fit: MixtureFit, places: npt.NDArray[np.int64]) -> list[Draw]:
     n_draws = arrays["labels"].shape[1]
     learned = learned_in(fit.family, arrays)
     alpha = arrays.get("concentration", np.zeros(arrays["labels"].shape[:2]))
+    cells = arrays.get("missing_cells")
     return [
         Draw(
             arrays["labels"][at],
             float(alpha[at]),
             {name: _plain(array[at]) for name, array in learned.items()},
+            None if cells is None else cells[at],
         )
         for at in (divmod(place, n_draws) for place in places.tolist())
     ]

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.cli.command import IGNORE, Option, Source
+from permix.cli.command import BESIDE, IGNORE, MISSING, SHEET, Option, Source
+from permix.cli.stdin import spooled
 from permix.errors import Argument, DataError, about_parameters
 
 TABLES = Source(
-    "CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.",
+    "CSV, TSV (plain or .gz), Excel, Parquet, JSON lines, .npy, or scipy sparse .npz; - is standard input.",
     {
         "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
         "header": Option(
@@ -21,6 +22,9 @@ TABLES = Source(
             ("--header/--no-header",),
         ),
         "ignore": IGNORE,
+        "group_columns": BESIDE["group_columns"],
+        "missing": MISSING,
+        "sheet": SHEET,
     },
     "permix.dp_mixture.table_source:read_table",
 )
@@ -33,6 +37,7 @@ class Table(NamedTuple):
     rows: Any  # a frame, an array or a sparse matrix
     ids: list[Any]  # names of the rows, numbers from 1 on where they have none
     id_name: str
+    covariates: Any = ()  # Attributes: columns that are not fitted
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -101,13 +106,15 @@ class Table(NamedTuple):
 
 def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     """Read a table once."""
+    file = spooled(file)
     row_column, ignore = values.get("row_column"), values.get("ignore") or []
+    beside = values.get("group_columns") or []
     header = values.get("header")
     if file.suffix in (".npy", ".npz"):
         from permix.data.io.text_files import check_file
 
         check_file(file)
-        if row_column is not None or ignore or header is not None:
+        if row_column is not None or ignore or beside or header is not None:
             idle = (Argument("row_column"), ", ", Argument("ignore"), " and ", Argument("header"))
             with about_parameters():
                 raise DataError(*idle, f" are for CSV files; {file.name} has no column names")
@@ -121,19 +128,28 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
             rows = read_npy(file)
         if rows.ndim != 2:
             raise DataError(f"{file} holds an array of shape {rows.shape}; expected rows and columns")
+        if values.get("missing"):
+            if file.suffix == ".npz":
+                raise DataError(Argument("missing"), " is not for sparse files, which hold counts")
+            rows = _without_codes(rows, values["missing"])
         return Table(file, rows, list(range(1, rows.shape[0] + 1)), "row")
     from permix.data.io.frames import read_frame
     from permix.data.io.table_columns import no_column
 
-    frame = read_frame(file, header=header)
-    left_out = [*ignore, *([row_column] if row_column else [])]
-    for name in left_out:
+    frame = read_frame(file, header=header, sheet=values.get("sheet"))
+    purposes = dict.fromkeys(ignore, " to ignore") | dict.fromkeys(beside, " of the rows")
+    purposes |= {row_column: " to name the rows"} if row_column else {}
+    left_out = list(purposes)
+    for name, purpose in purposes.items():
         if name not in frame.columns:
-            raise no_column(
-                file, name, " to ignore" if name in ignore else " to name the rows", frame.columns
-            )
+            raise no_column(file, name, purpose, frame.columns)
     ids = list(frame[row_column]) if row_column else list(range(1, len(frame) + 1))
+    from permix.data.attributes import from_text
+
+    covariates = from_text({name: _as_written(frame[name]) for name in beside})
     frame = frame.drop(columns=left_out)
+    if values.get("missing"):
+        frame = _without_codes(frame, values["missing"])
     for name in frame.columns:
         if re.fullmatch(r"unnamed\d+", str(name)):
             print(
@@ -142,4 +158,31 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
             )
     if frame.shape[1] == 0:
         raise DataError(f"{file.name} has no column left")
-    return Table(file, frame, ids, row_column or "row")
+    return Table(file, frame, ids, row_column or "row", covariates)
+
+
+def _as_written(column: Any) -> list[Any]:
+    """Return the entries of a column; whole numbers have no decimal point."""
+    listed = column.tolist()
+    return [int(value) if isinstance(value, float) and value.is_integer() else value for value in listed]
+
+
+def _without_codes(table: Any, missing: list[str]) -> Any:
+    """Return a frame or an array with gaps for the values that stand for missing cells."""
+    import pandas as pd
+
+    from permix.data.cells_codes import MissingCodes
+
+    codes = MissingCodes(missing)
+    if not hasattr(table, "columns"):
+        table = codes.blanked(table.ravel()).reshape(table.shape)
+    else:
+        columns = {}
+        for place, name in enumerate(table.columns):
+            column = pd.Series(codes.blanked(table.iloc[:, place].to_numpy()), index=table.index)
+            numbers = pd.to_numeric(column, errors="coerce")
+            # Text such as "refused" among numbers made a column one of text.
+            columns[name] = column if (numbers.isna() & column.notna()).any() else numbers
+        table = pd.DataFrame(columns)
+    codes.warn_of_unseen()
+    return table

@@ -45,10 +45,6 @@ class Family(abc.ABC):
     def resolve(self, X: Any) -> Self:
         """Return a copy whose hyper-parameters are all set for data like ``X``."""
 
-    def candidates(self, X: Any) -> list[Self]:
-        """Resolved copies among which a fit chooses; more than one where hyper-parameters were left open."""
-        return [self.resolve(X)]
-
     @property
     def learnable(self) -> dict[str, Any]:
         """Hyper-parameters that a chain may learn, as numbers and vectors (after ``resolve``)."""
@@ -58,8 +54,15 @@ class Family(abc.ABC):
         """Return a copy of a resolved family with other values of what a chain may learn."""
         return dataclasses.replace(self, **values)
 
-    def learning(self, X: Any) -> Any:
-        """Return what a chain learns of the hyper-parameters left open (:mod:`permix.families.learning`)."""
+    def learned_names(self, resolved: Self) -> tuple[str, ...]:
+        """Which hyper-parameters chains learn: those left open here, of those that ``resolved`` has."""
+        return tuple(name for name in resolved.learnable if getattr(self, name) is None)
+
+    def learning(self, resolved: Self, data: Any) -> Any:
+        """Return what chains learn of the hyper-parameters left open (:mod:`permix.families.learning`).
+
+        ``resolved`` is this family with all of them set, and ``data`` are what it encoded.
+        """
         return None
 
     @abc.abstractmethod
@@ -69,6 +72,14 @@ class Family(abc.ABC):
     @abc.abstractmethod
     def statistics(self, capacity: int) -> NamedTuple:
         """Return statistics with room for ``capacity`` groups; the caller clears them."""
+
+    def completed(self, data: Any) -> Any:
+        """Return encoded data with gaps filled in, by anything, where chains draw them; else the same."""
+        return data
+
+    def scoring(self, stats: Any, data: Any, filled: Any) -> Any:
+        """Return statistics of ``filled`` data as ones that score ``data`` by what was observed of them."""
+        return stats
 
     def decode(self, rows: np.ndarray) -> Any:
         """Turn drawn rows back into the user's terms, where they are not in these already."""
@@ -126,9 +137,7 @@ class Family(abc.ABC):
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse encoded data, read from a file, that compiled code could not take."""
-        d = self.n_features
-        if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != (n, d):
-            raise DataError(f"data are not a table of {n} × {d} numbers")
+        check_table(data, n, self.n_features)
         finite_matrix(data, self.name)
 
     @property
@@ -166,6 +175,14 @@ class Family(abc.ABC):
 
     def __hash__(self) -> int:
         return hash(repr(self.describe()))
+
+
+def check_table(data: Any, n: int, d: int) -> None:
+    """Refuse encoded data that are no table of n rows and d columns of numbers; NaN is a missing cell."""
+    if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != (n, d):
+        raise DataError(f"data are not a table of {n} × {d} numbers")
+    if np.isinf(data).any():
+        raise DataError("a cell is infinite")
 
 
 def refuse_odd_cells(X: Any) -> None:
@@ -231,6 +248,8 @@ def fitting_matrix(X: Any, family: str, *, gaps: bool = False) -> np.ndarray:
     That is for data to fit to: a new row may be so far away that its probability is zero.
     """
     array = finite_matrix(X, family, gaps=gaps)
+    for empty in np.flatnonzero(np.isnan(array).all(axis=0))[: len(array)]:
+        raise CellError(None, int(empty), "{place} has no entry at all: leave it out")
     large = np.abs(array) > LARGEST
     if large.any():
         raise CellError(

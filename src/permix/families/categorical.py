@@ -12,10 +12,13 @@ import numpy as np
 from permix.errors import CellError, DataError, PermixWarning
 from permix.families.base import Family, check_number, refuse_odd_cells
 from permix.families.categorical_jit import CategoricalStats
+from permix.families.column_learning import PseudoCountLearning
 from permix.families.profiles import Profile, profile_of
 
 # A column whose answers all differ is suspected to name the rows, from this many rows on.
 FEWEST_IDS = 20
+# Where chains begin.
+DEFAULT_PSEUDO_COUNT = 1.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -24,8 +27,9 @@ class Categorical(Family):
 
     Parameters
     ----------
-    pseudo_count : float
-        Dirichlet parameter of every answer of every column.
+    pseudo_count : float, optional
+        Dirichlet parameter of every answer of every column. Left out, it is learned: its logarithm has a
+        normal prior with median 1 and deviation 1.5.
     levels : sequence of sequences, optional
         The possible answers of each column; default those that occur.
 
@@ -41,7 +45,7 @@ class Categorical(Family):
     (('no', 'yes'), (1, 3))
     """
 
-    pseudo_count: float = 1.0
+    pseudo_count: float | None = None
     levels: Sequence[Sequence[Any]] | None = None
 
     name: ClassVar[str] = "categorical"
@@ -53,7 +57,8 @@ class Categorical(Family):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.pseudo_count, "pseudo_count")
+        if self.pseudo_count is not None:
+            check_number(self.pseudo_count, "pseudo_count")
         if self.levels is not None:
             levels = tuple(tuple(_plain(level) for level in column) for column in self.levels)
             object.__setattr__(self, "levels", levels)
@@ -68,8 +73,9 @@ class Categorical(Family):
 
     def resolve(self, X: Any) -> Self:
         """Take the answers that occur in each column."""
+        pseudo_count = DEFAULT_PSEUDO_COUNT if self.pseudo_count is None else self.pseudo_count
         if self.levels is not None:
-            return self
+            return dataclasses.replace(self, pseudo_count=pseudo_count)
         levels = []
         for j, column in enumerate(_columns(X)):
             present = list(dict.fromkeys(value for value in column.tolist() if not _is_missing(value)))
@@ -87,7 +93,16 @@ class Categorical(Family):
             except TypeError:
                 present.sort(key=str)
             levels.append(tuple(_plain(value) for value in present))
-        return dataclasses.replace(self, levels=tuple(levels))
+        return dataclasses.replace(self, pseudo_count=pseudo_count, levels=tuple(levels))
+
+    @property
+    def learnable(self) -> dict[str, Any]:
+        """The pseudo-count."""
+        return {"pseudo_count": self.pseudo_count}
+
+    def learning(self, resolved: Self, data: Any) -> PseudoCountLearning | None:
+        """The pseudo-count, where it was left open."""
+        return PseudoCountLearning() if self.learned_names(resolved) else None
 
     def encode(self, X: Any) -> np.ndarray:
         """Return codes of the answers, -1 where missing."""
@@ -114,6 +129,7 @@ class Categorical(Family):
         return codes
 
     def statistics(self, capacity: int) -> CategoricalStats:
+        assert self.pseudo_count is not None
         n_levels = np.array([len(column) for column in self.levels or ()], dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(n_levels)])
         total = int(offsets[-1])

@@ -99,6 +99,14 @@ def merge(stats, source, target):
     _undefined("merge")
 
 
+def fill(rng, stats, data, i, k):
+    """Draw the missing cells of datum ``i``, which is in no cluster, given the members of cluster ``k``.
+
+    For families that fill gaps in (:meth:`permix.families.base.Family.completed`), and no others.
+    """
+    _undefined("fill")
+
+
 def draw(rng, stats, k, out):
     """Draw a new datum from the predictive of cluster ``k`` into the dense row ``out``."""
     _undefined("draw")

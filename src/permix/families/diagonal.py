@@ -9,30 +9,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import DataError
-from permix.families.base import (
-    Family,
-    check_number,
-    check_positive,
-    finite_matrix,
-    fitting_matrix,
-    vector_of,
-)
+from permix.families.base import check_number, check_positive, fitting_matrix, vector_of
 from permix.families.diagonal_jit import DiagonalStats
+from permix.families.gaps import IndependentColumns, columns_with_gaps
+from permix.families.mixed_jit import NUMBER, SHAPE, MixedStats
 from permix.families.niw import (
     DEFAULT_STRENGTH,
     DEFAULT_WITHIN_SHARE,
     column_variances,
-    names_left_open,
     varying_variances,
+    without_lone_freedom,
 )
-from permix.families.scale_learning import DiagonalLearning
+from permix.families.scale_learning import DiagonalLearning, shares_of
 
 # How many points the prior variance is worth where chains begin.
 DEFAULT_FREEDOM = 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianDiagonal(Family):
+class GaussianDiagonal(IndependentColumns):
     """Gaussian groups whose columns are independent; mean and variance of each are learned.
 
     Parameters
@@ -46,6 +41,8 @@ class GaussianDiagonal(Family):
         groups in a column. Left out, it is learned, or 4 where a scale is given.
     scale : float or sequence of float, optional
         Scale ψ of the variance in each column, whose expectation is ψ/(ν - 2). Left out, it is learned.
+    gaps : bool, optional
+        Whether cells may be missing (NaN), which then contribute nothing; by default whether some are.
 
     Notes
     -----
@@ -85,17 +82,25 @@ class GaussianDiagonal(Family):
 
     def resolve(self, X: Any) -> Self:
         """Take what was left open from the data."""
-        array = fitting_matrix(X, self.name)
+        array = fitting_matrix(X, self.name, gaps=self.gaps is not False)
         d = array.shape[1]
         freedom = DEFAULT_FREEDOM if self.degrees_of_freedom is None else float(self.degrees_of_freedom)
-        mean = array.mean(axis=0) if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean")
+        if self.prior_mean is None:
+            mean = np.nanmean(array, axis=0)
+        else:
+            mean = vector_of(self.prior_mean, d, "prior_mean")
         if self.scale is None:
             scale = DEFAULT_WITHIN_SHARE * freedom * column_variances(array)
         else:
             scale = vector_of(self.scale, d, "scale")
         strength = DEFAULT_STRENGTH if self.prior_strength is None else self.prior_strength
         return replace(
-            self, prior_mean=mean, prior_strength=strength, degrees_of_freedom=freedom, scale=scale
+            self,
+            prior_mean=mean,
+            prior_strength=strength,
+            degrees_of_freedom=freedom,
+            scale=scale,
+            gaps=self.has_gaps(array),
         )
 
     @property
@@ -105,21 +110,26 @@ class GaussianDiagonal(Family):
         numbers = {"prior_strength": self.prior_strength, "degrees_of_freedom": self.degrees_of_freedom}
         return {**numbers, "scale": scale}
 
-    def learning(self, X: Any) -> DiagonalLearning | None:
+    def learned_names(self, resolved: Self) -> tuple[str, ...]:
+        """What was left open; the degrees of freedom are not learned where the scale is given."""
+        return without_lone_freedom(self, super().learned_names(resolved))
+
+    def learning(self, resolved: Self, data: Any) -> DiagonalLearning | None:
         """What was left open, with a prior measured by the variances of the columns."""
-        array = finite_matrix(X, self.name)
-        names = names_left_open(self, ("prior_strength", "degrees_of_freedom", "scale"))
-        return DiagonalLearning(names, varying_variances(array), 0.0, DEFAULT_FREEDOM) if names else None
+        names = self.learned_names(resolved)
+        shares = shares_of(data, varying_variances(data))
+        return DiagonalLearning(names, shares, 0.0, DEFAULT_FREEDOM) if names else None
 
-    def encode(self, X: Any) -> np.ndarray:
-        """Check that all cells are finite; the result is a copy that later changes to ``X`` do not reach."""
-        return finite_matrix(X, self.name).copy()
-
-    def statistics(self, capacity: int) -> DiagonalStats:
+    def statistics(self, capacity: int) -> DiagonalStats | MixedStats:
         mean = np.asarray(self.prior_mean, dtype=np.float64)
         d = mean.shape[0]
         assert self.degrees_of_freedom is not None
         assert self.prior_strength is not None
+        if self.gaps:
+            half = 0.5 * np.asarray(self.scale, dtype=np.float64)
+            return columns_with_gaps(
+                NUMBER, capacity, self.prior_strength, mean, 0.5 * self.degrees_of_freedom, half
+            )
         return DiagonalStats(
             prior_mean=mean,
             prior_scale=np.asarray(self.scale, dtype=np.float64),
@@ -139,7 +149,12 @@ class GaussianDiagonal(Family):
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior means of each group's center and variances."""
-        freedom = stats.degrees_of_freedom + stats.counts[:n_clusters] - 2.0
+        if isinstance(stats, MixedStats):
+            means, scales = stats.means[:, :n_clusters].T, 2.0 * stats.rates[:, :n_clusters].T
+            freedom = 2.0 * stats.priors[:, SHAPE] + stats.entries[:, :n_clusters].T - 2.0
+        else:
+            means, scales = stats.means[:n_clusters], stats.scales[:n_clusters]
+            freedom = stats.degrees_of_freedom + stats.counts[:n_clusters, None] - 2.0
         with np.errstate(divide="ignore"):
-            variance = np.where((freedom > 0)[:, None], stats.scales[:n_clusters] / freedom[:, None], np.nan)
-        return {"mean": stats.means[:n_clusters].copy(), "variance": variance}
+            variance = np.where(freedom > 0, scales / freedom, np.nan)
+        return {"mean": means.copy(), "variance": variance}

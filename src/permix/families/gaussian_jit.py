@@ -1,11 +1,10 @@
 # mypy: ignore-errors
 """Gaussian clusters with known diagonal noise and a conjugate Gaussian prior on the mean, compiled.
 
-Coordinates are divided by the noise scale, so noise is 1 everywhere; the prior of a mean is
-N(prior_mean, 1/ratio) per dimension with ratio = (noise / prior scale)². A cluster of n points with
-mean x̄ has posterior N((ratio m + n x̄)/(ratio + n), 1/(ratio + n)) and predictive variance
-1 + 1/(ratio + n). When all ratios are equal the variance is one number per cluster, and the
-weighted sum over dimensions becomes a plain squared distance.
+With ratio = (noise / prior scale)² per dimension, a cluster of n points with mean x̄ has posterior
+N((ratio m + n x̄)/(ratio + n), noise²/(ratio + n)) and predictive variance noise² (1 + 1/(ratio + n)). When
+noise and ratio are the same in all dimensions the variance is one number per cluster, and the weighted sum
+over dimensions becomes a plain squared distance.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ class GaussianStats(NamedTuple):
     """
 
     ratio: np.ndarray  # (d,) (noise scale / prior scale)²
-    prior_mean: np.ndarray  # (d,) in units of noise
-    noise_scale: np.ndarray  # (d,)
-    log_jacobian: float  # -Σ ln noise_scale: back to the user's units
+    prior_mean: np.ndarray  # (d,)
+    variance: np.ndarray  # (d,) of the noise
+    log_jacobian: float  # -Σ ln noise scale
     counts: np.ndarray  # (capacity,)
     sums: np.ndarray  # (d, capacity)
     means: np.ndarray  # (d, capacity) posterior mean of the cluster's center
-    spread: np.ndarray  # (capacity,) Σ ‖x - x̄‖² within the cluster, kept by Welford's update
+    spread: np.ndarray  # (d, capacity) Σ (x - x̄)² within the cluster, kept by Welford's update
     half_precision: np.ndarray  # (1 or d, capacity) 1/(2 predictive variance)
     log_height: np.ndarray  # (capacity,) log of the predictive density at its mode
 
@@ -61,23 +60,23 @@ def _update_spread(stats, k):
     d = stats.ratio.shape[0]
     log_variance = 0.0
     if stats.half_precision.shape[0] == 1:
-        variance = 1.0 + 1.0 / (stats.ratio[0] + n)
-        stats.half_precision[0, k] = 0.5 / variance
-        log_variance = d * math.log(variance)
+        stretch = 1.0 + 1.0 / (stats.ratio[0] + n)
+        stats.half_precision[0, k] = 0.5 / (stretch * stats.variance[0])
+        log_variance = d * math.log(stretch)
     else:
         for j in range(d):
-            variance = 1.0 + 1.0 / (stats.ratio[j] + n)
-            stats.half_precision[j, k] = 0.5 / variance
-            log_variance += math.log(variance)
+            stretch = 1.0 + 1.0 / (stats.ratio[j] + n)
+            stats.half_precision[j, k] = 0.5 / (stretch * stats.variance[j])
+            log_variance += math.log(stretch)
     stats.log_height[k] = stats.log_jacobian - 0.5 * (d * LOG_2PI + log_variance)
 
 
 @implements(contract.clear, GaussianStats)
 def _clear(stats, k):
     stats.counts[k] = 0.0
-    stats.spread[k] = 0.0
     for j in range(stats.sums.shape[0]):
         stats.sums[j, k] = 0.0
+        stats.spread[j, k] = 0.0
         stats.means[j, k] = stats.prior_mean[j]
     _update_spread(stats, k)
 
@@ -85,13 +84,11 @@ def _clear(stats, k):
 @implements(contract.add, GaussianStats)
 def _add(stats, data, i, k):
     n = stats.counts[k]
-    squared = 0.0
     per_member = 1.0 / n if n > 0 else 0.0
     for j in range(stats.sums.shape[0]):
         difference = data[i, j] - stats.sums[j, k] * per_member
-        squared += difference * difference
+        stats.spread[j, k] += difference * difference * (n / (n + 1.0))
         stats.sums[j, k] += data[i, j]
-    stats.spread[k] += squared * n / (n + 1.0)
     stats.counts[k] = n + 1.0
     _update_posterior(stats, k)
 
@@ -102,13 +99,11 @@ def _remove(stats, data, i, k):
     if n <= 1.0:
         contract.clear(stats, k)
         return
-    squared = 0.0
     per_member = 1.0 / (n - 1.0)
     for j in range(stats.sums.shape[0]):
         stats.sums[j, k] -= data[i, j]
         difference = data[i, j] - stats.sums[j, k] * per_member
-        squared += difference * difference
-    stats.spread[k] -= squared * (n - 1.0) / n
+        stats.spread[j, k] -= difference * difference * ((n - 1.0) / n)
     stats.counts[k] = n - 1.0
     _update_posterior(stats, k)
 
@@ -156,7 +151,7 @@ def _extend(stats, data, i, starts, n_clusters, out):
     same = stats.half_precision.shape[0] == 1
     means = stats.means
     d = means.shape[0]
-    step = stats.spread  # scratch: the spread is not kept here
+    step = stats.log_height  # scratch until the heights are renewed below
     for k in range(n_clusters):
         step[k] = 1.0 / (stats.ratio[0] + stats.counts[k] + 1.0)
     for j in range(d):
@@ -167,9 +162,9 @@ def _extend(stats, data, i, starts, n_clusters, out):
     for k in range(n_clusters):
         stats.counts[k] += 1.0
         if same:
-            variance = 1.0 + step[k]
-            stats.half_precision[0, k] = 0.5 / variance
-            stats.log_height[k] = stats.log_jacobian - 0.5 * d * (LOG_2PI + math.log(variance))
+            stretch = 1.0 + step[k]
+            stats.half_precision[0, k] = 0.5 / (stretch * stats.variance[0])
+            stats.log_height[k] = stats.log_jacobian - 0.5 * d * (LOG_2PI + math.log(stretch))
         else:
             _update_spread(stats, k)
 
@@ -186,14 +181,14 @@ def _log_predictive_without(stats, data, i, k):
         for j in range(d):
             difference = data[i, j] - stats.means[j, k]
             squared += difference * difference
+        # The predictive variance is that of the noise times the same (left + 1)/left.
         stretch = (left + 1.0) / left
-        variance = 1.0 + 1.0 / left
-        return total - 0.5 * (d * math.log(variance) + squared * stretch * stretch / variance)
+        return total - 0.5 * (d * math.log(stretch) + squared * stretch / stats.variance[0])
     for j in range(d):
         left = stats.ratio[j] + n - 1.0
-        variance = 1.0 + 1.0 / left
-        difference = (data[i, j] - stats.means[j, k]) * (left + 1.0) / left
-        total -= 0.5 * (math.log(variance) + difference * difference / variance)
+        stretch = (left + 1.0) / left
+        difference = data[i, j] - stats.means[j, k]
+        total -= 0.5 * (math.log(stretch) + difference * difference * stretch / stats.variance[j])
     return total
 
 
@@ -202,19 +197,20 @@ def _log_marginal(stats, k):
     n = stats.counts[k]
     if n == 0.0:
         return 0.0
-    total = n * (stats.log_jacobian - 0.5 * stats.ratio.shape[0] * LOG_2PI) - 0.5 * stats.spread[k]
+    total = n * (stats.log_jacobian - 0.5 * stats.ratio.shape[0] * LOG_2PI)
     for j in range(stats.ratio.shape[0]):
         shift = stats.sums[j, k] / n - stats.prior_mean[j]
         ratio = stats.ratio[j]
-        total -= 0.5 * math.log((ratio + n) / ratio) + 0.5 * shift * shift * n * ratio / (ratio + n)
+        squared = stats.spread[j, k] + shift * shift * n * ratio / (ratio + n)
+        total -= 0.5 * (math.log((ratio + n) / ratio) + squared / stats.variance[j])
     return total
 
 
 @implements(contract.copy_cluster, GaussianStats)
 def _copy_cluster(stats, source, target):
     stats.counts[target] = stats.counts[source]
-    stats.spread[target] = stats.spread[source]
     for j in range(stats.sums.shape[0]):
+        stats.spread[j, target] = stats.spread[j, source]
         stats.sums[j, target] = stats.sums[j, source]
         stats.means[j, target] = stats.means[j, source]
     for j in range(stats.half_precision.shape[0]):
@@ -228,13 +224,10 @@ def _merge(stats, source, target):
     m = stats.counts[target]
     if n == 0.0:
         return
-    squared = 0.0
     for j in range(stats.sums.shape[0]):
-        if m > 0.0:
-            difference = stats.sums[j, source] / n - stats.sums[j, target] / m
-            squared += difference * difference
+        difference = stats.sums[j, source] / n - stats.sums[j, target] / m if m > 0.0 else 0.0
+        stats.spread[j, target] += stats.spread[j, source] + difference * difference * n * m / (n + m)
         stats.sums[j, target] += stats.sums[j, source]
-    stats.spread[target] += stats.spread[source] + squared * n * m / (n + m)
     stats.counts[target] = n + m
     _update_posterior(stats, target)
 
@@ -242,8 +235,8 @@ def _merge(stats, source, target):
 @implements(contract.draw, GaussianStats)
 def _draw(rng, stats, k, out):
     for j in range(stats.means.shape[0]):
-        scale = math.sqrt(1.0 + 1.0 / (stats.ratio[j] + stats.counts[k]))
-        out[j] = (stats.means[j, k] + scale * rng.standard_normal()) * stats.noise_scale[j]
+        variance = stats.variance[j] * (1.0 + 1.0 / (stats.ratio[j] + stats.counts[k]))
+        out[j] = stats.means[j, k] + math.sqrt(variance) * rng.standard_normal()
 
 
 contract.use_defaults(

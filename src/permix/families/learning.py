@@ -82,6 +82,11 @@ def with_means(family: Family, draws: Mapping[str, Any]) -> Family:
     return family.with_values({name: m if np.ndim(m) else float(m) for name, m in means.items()})
 
 
+def one_slice(rng: np.random.Generator, value: float, log_density: Callable[[float], float]) -> float:
+    """Draw one positive number by a slice step on its logarithm."""
+    return math.exp(slice_number(rng, math.log(value), log_density))
+
+
 def slice_number(rng: np.random.Generator, x: float, log_density: Callable[[float], float]) -> float:
     """Draw a number from a density that a slice step leaves invariant (Neal 2003, figures 3 and 5)."""
     level = log_density(x) - rng.standard_exponential()

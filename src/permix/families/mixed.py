@@ -9,10 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import CellError, DataError
-from permix.families.base import LARGEST, Family, check_number, vector_of
+from permix.families.base import LARGEST, Family, check_number, check_positive, check_table, vector_of
 from permix.families.categorical import indicators
+from permix.families.column_learning import LEAST_SHAPE, MOST_SHAPE, column_of_counts
 from permix.families.mixed_jit import CATEGORY, COUNT, NUMBER, MixedStats
+from permix.families.mixed_learning import OF_NUMBERS, MixedLearning
+from permix.families.niw import varying_variances
 from permix.families.profiles import Profile, profile_of
+from permix.families.scale_learning import DiagonalLearning, shares_of
 from permix.families.table_columns import (
     KINDS,
     Column,
@@ -24,13 +28,13 @@ from permix.families.table_columns import (
     numbers_of,
 )
 
-# Where nothing chooses, a group is expected to have this share of the variance of each column of numbers.
+# Where chains begin: the share of the variance of each column of numbers that a group is expected to have,
+# how many entries the prior mean and the expected variance are worth, and the pseudo-count of categories.
 DEFAULT_WITHIN_SHARE = 0.3
-# What a fit chooses from.
-WITHIN_SHARES = (0.1, 0.3, 0.6, 1.0)
-# Counts that vary less than the negative binomial distribution of this shape are as good as Poisson's.
-LARGEST_SHAPE = 1e4
-SMALLEST_SHAPE = 1e-2
+DEFAULT_STRENGTH = 0.01
+LEAST_FREEDOM = 2.0
+DEFAULT_FREEDOM = LEAST_FREEDOM + 4.0
+DEFAULT_PSEUDO_COUNT = 1.0
 # So many categories are named where columns are described.
 SHOWN_LEVELS = 6
 CODES = {"number": NUMBER, "count": COUNT, "category": CATEGORY, "ordered": CATEGORY}
@@ -45,28 +49,33 @@ class Mixed(Family):
     kinds : mapping or sequence, optional
         What the columns are, each one of ``"number"``, ``"count"``, ``"category"`` and ``"ordered"``: by name
         (others as by default), or one for each column. By default what the columns look like; see Notes.
-    pseudo_count : float
-        Dirichlet parameter of every category.
-    prior_strength : float
-        How many entries the prior mean of a column of numbers is worth.
-    degrees_of_freedom : float
+    pseudo_count : float, optional
+        Dirichlet parameter of every category. Left out, it is learned.
+    prior_strength : float, optional
+        How many entries the prior mean of a column of numbers is worth. Left out, it is learned.
+    degrees_of_freedom : float, optional
         How many entries the expected variance of a group in a column of numbers is worth, more than 2. The
-        more, the more alike are the variances of all groups.
-    within_share : float, optional
-        Which share of the variance of each column of numbers a group is expected to have. Left out, a fit
-        chooses 0.1, 0.3, 0.6 or 1.
-    prior_mean, scale, shape, levels : optional
+        more, the more alike are the variances of all groups. Left out, it is learned.
+    within_share : float or sequence of float, optional
+        Which share of the variance of each column of numbers a group is expected to have: one number, or one
+        for each column (those of other columns are not read). Left out, shares are learned.
+    shape : sequence of float, optional
+        Shape of the negative binomial distribution, for each column of counts (those of other columns are
+        not read). Left out, shapes are learned.
+    prior_mean, scale, levels : optional
         For each column, taken from the data unless given: its mean (of numbers and counts), its standard
-        deviation (of numbers), the shape of the negative binomial distribution (of counts) and the
-        categories.
+        deviation (of numbers) and the categories.
 
     Notes
     -----
     Columns are independent within a group, so that a missing cell (NaN, None, an empty string) contributes
     nothing, exactly, if cells are missing at random. Numbers are normal with unknown mean and variance
-    (normal-inverse-gamma), categories have a Dirichlet prior. Counts are negative binomial of a shape that
-    matches the variance of the whole column, with a beta prior under which the mean of a group is about
-    exponential.
+    (normal-inverse-gamma), categories have a Dirichlet prior. Counts are negative binomial, with a beta prior
+    under which the mean of a group is about exponential.
+
+    What is left out is learned in the chains under weak priors: of numbers those of
+    :class:`GaussianDiagonal`; the logarithm of the pseudo-count is normal with median 1 and deviation 1.5,
+    and that of a shape about what the variance of the whole column says, with the same deviation.
 
     Text, truth values, intervals and columns with at most 10 different numbers are categories; those of
     ordered types as well, and their order is not used. Whole numbers, the smallest of which is zero, are
@@ -81,10 +90,10 @@ class Mixed(Family):
     """
 
     kinds: Mapping[Any, str] | Sequence[str] | None = None
-    pseudo_count: float = 1.0
-    prior_strength: float = 0.05
-    degrees_of_freedom: float = 10.0
-    within_share: float | None = None
+    pseudo_count: float | None = None
+    prior_strength: float | None = None
+    degrees_of_freedom: float | None = None
+    within_share: float | Sequence[float] | np.ndarray | None = None
     prior_mean: Sequence[float] | np.ndarray | None = None
     scale: Sequence[float] | np.ndarray | None = None
     shape: Sequence[float] | np.ndarray | None = None
@@ -98,13 +107,13 @@ class Mixed(Family):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.pseudo_count, "pseudo_count")
-        check_number(self.prior_strength, "prior_strength")
-        check_number(self.degrees_of_freedom, "degrees_of_freedom")
-        if self.degrees_of_freedom <= 2.0:
+        for name in ("pseudo_count", "prior_strength", "degrees_of_freedom"):
+            if getattr(self, name) is not None:
+                check_number(getattr(self, name), name)
+        if self.degrees_of_freedom is not None and self.degrees_of_freedom <= LEAST_FREEDOM:
             raise DataError(f"degrees_of_freedom must be above 2, got {self.degrees_of_freedom:g}")
         if self.within_share is not None:
-            check_number(self.within_share, "within_share")
+            check_positive(self.within_share, "within_share")
         if self.kinds is not None:
             named = isinstance(self.kinds, Mapping)
             if isinstance(self.kinds, str) or not (named or isinstance(self.kinds, list | tuple)):
@@ -148,12 +157,17 @@ class Mixed(Family):
             if kind == "count":
                 means[j] = means[j] if means[j] > 0 else 1.0
                 surplus = float(present.var()) - means[j] if present.size else 0.0
-                shape = means[j] ** 2 / surplus if surplus > 0 else LARGEST_SHAPE
-                shapes[j] = min(max(shape, SMALLEST_SHAPE), LARGEST_SHAPE)
+                shape = means[j] ** 2 / surplus if surplus > 0 else MOST_SHAPE
+                shapes[j] = min(max(shape, LEAST_SHAPE), MOST_SHAPE)
+        share = DEFAULT_WITHIN_SHARE if self.within_share is None else self.within_share
+        freedom = DEFAULT_FREEDOM if self.degrees_of_freedom is None else self.degrees_of_freedom
         found = dataclasses.replace(
             self,
             kinds=kinds,
-            within_share=DEFAULT_WITHIN_SHARE if self.within_share is None else self.within_share,
+            pseudo_count=DEFAULT_PSEUDO_COUNT if self.pseudo_count is None else self.pseudo_count,
+            prior_strength=DEFAULT_STRENGTH if self.prior_strength is None else self.prior_strength,
+            degrees_of_freedom=freedom,
+            within_share=vector_of(share, d, "within_share"),
             prior_mean=means if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean"),
             scale=scales if self.scale is None else vector_of(self.scale, d, "scale"),
             shape=shapes if self.shape is None else vector_of(self.shape, d, "shape"),
@@ -186,7 +200,7 @@ class Mixed(Family):
                 raise CellError(None, j, said)
             if any(isinstance(v, bool) or not isinstance(v, str | int | float) or v != v for v in column):
                 raise CellError(None, j, "{place}: categories are text or numbers")
-        for name in ("prior_mean", "scale", "shape"):
+        for name in ("prior_mean", "scale", "shape", "within_share"):
             values = np.asarray(getattr(self, name), dtype=np.float64)
             if values.shape != (len(kinds),) or not np.all(np.isfinite(values)):
                 raise DataError(f"{name} must be a finite number for each of the {len(kinds)} columns")
@@ -196,12 +210,36 @@ class Mixed(Family):
         if np.any(np.asarray(self.prior_mean)[counts] <= 0):
             raise DataError("prior_mean of counts must be positive")
 
-    def candidates(self, X: Any) -> list[Self]:
-        """Every share of the variance that a fit may choose, where there are numbers and it is not given."""
-        first = self.resolve(X)
-        if self.within_share is not None or "number" not in (first.kinds or ()):
-            return [first]
-        return [dataclasses.replace(first, within_share=share) for share in WITHIN_SHARES]
+    @property
+    def learnable(self) -> dict[str, Any]:
+        """Hyper-parameters of the kinds of columns that there are."""
+        kinds = set(self.kinds or ())
+        found: dict[str, Any] = {}
+        if "number" in kinds:
+            found |= {name: getattr(self, name) for name in OF_NUMBERS}
+        if "count" in kinds:
+            found["shape"] = self.shape
+        if kinds & {"category", "ordered"}:
+            found["pseudo_count"] = self.pseudo_count
+        return found
+
+    def learning(self, resolved: Self, data: Any) -> MixedLearning | None:
+        """What was left open; encoded numbers have variance 1."""
+        names = self.learned_names(resolved)
+        if not names:
+            return None
+        kinds = np.array(resolved.kinds)
+        places = np.flatnonzero(kinds == "number")
+        shares = shares_of(data[:, places], varying_variances(data[:, places]))
+        of_numbers = [name for name in names if name in OF_NUMBERS]
+        called = tuple("scale" if name == "within_share" else name for name in of_numbers)
+        numbers = DiagonalLearning(called, shares, LEAST_FREEDOM, DEFAULT_FREEDOM - LEAST_FREEDOM)
+        shapes = np.asarray(resolved.shape, dtype=np.float64)
+        counts = {
+            j: column_of_counts(data[~np.isnan(data[:, j]), j], float(shapes[j]))
+            for j in np.flatnonzero(kinds == "count").tolist()
+        }
+        return MixedLearning(names, numbers, places, counts)
 
     def encode(self, X: Any) -> np.ndarray:
         """Return one table of numbers: numbers in standard deviations from the mean, codes of categories."""
@@ -221,15 +259,17 @@ class Mixed(Family):
 
     def statistics(self, capacity: int) -> MixedStats:
         kinds, levels = tuple(self.kinds or ()), self.levels or ()
-        assert self.within_share is not None
+        assert self.degrees_of_freedom is not None
+        assert self.pseudo_count is not None
         n_levels = np.array([len(column) for column in levels], dtype=np.int64)
         half_freedom = 0.5 * self.degrees_of_freedom
-        number = (self.prior_strength, 0.0, half_freedom, (half_freedom - 1.0) * self.within_share)
+        per_column = [np.asarray(v) for v in (self.prior_mean, self.scale, self.shape, self.within_share)]
         priors = np.zeros((len(kinds), 6))
         for j, kind in enumerate(kinds):
-            mean, scale, shape = (float(np.asarray(v)[j]) for v in (self.prior_mean, self.scale, self.shape))
+            mean, scale, shape, share = (float(values[j]) for values in per_column)
             if kind == "number":
-                priors[j] = (*number, scale, mean)
+                rate = (half_freedom - 1.0) * share
+                priors[j] = (self.prior_strength, 0.0, half_freedom, rate, scale, mean)
             elif kind == "count":
                 # The mean of a group, r(1-p)/p, is then r times a beta prime variable of mean ``mean``/r.
                 priors[j] = (1.0 + shape / mean, 1.0, shape, 0.0, 1.0, mean)
@@ -284,12 +324,12 @@ class Mixed(Family):
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior means of the mean of every number and count and of the probability of every category."""
-        rows = []
+        rows, pseudo = [], float(self.pseudo_count or 0.0)
         for j, kind in enumerate(self.kinds or ()):
             prior, entries = stats.priors[j], stats.entries[j, :n_clusters]
             if CODES[kind] == CATEGORY:
                 counts = stats.counts[stats.offsets[j] : stats.offsets[j + 1], :n_clusters]
-                rows.extend((self.pseudo_count + counts) / (self.pseudo_count * len(counts) + entries))
+                rows.extend((pseudo + counts) / (pseudo * len(counts) + entries))
             elif kind == "count":
                 # E r(1-p)/p under beta(a, b) is r b/(a - 1).
                 alpha, beta, size = prior[:3]
@@ -300,11 +340,7 @@ class Mixed(Family):
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse a table whose codes are not codes of this family's categories, or whose counts are none."""
-        d = self.n_features
-        if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != (n, d):
-            raise DataError(f"data are not a table of {n} × {d} numbers")
-        if np.any(np.isinf(data)):
-            raise DataError("a cell is infinite")
+        check_table(data, n, self.n_features)
         for j, kind in enumerate(self.kinds or ()):
             present = data[~np.isnan(data[:, j]), j]
             if kind != "number" and np.any((present < 0) | (present != np.floor(present))):

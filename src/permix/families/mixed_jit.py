@@ -7,7 +7,7 @@ cluster. With a table of numbers, in which categories are codes, a column is one
 * a number, x ~ N(μ, σ²) with μ ~ N(m, σ²/κ) and σ² ~ inverse gamma(a, b): m_n = (κm + Σx)/(κ+n) and
   b_n = b + ½ Σ κ_i/(κ_i+1) (x_i - m_i)², entry after entry, with κ_i = κ + i. The predictive is Student's t
   with 2a + n degrees of freedom;
-* a number whose noise is known to be 1: the same with σ = 1, where b_n (from b = 0 on) is the quadratic form;
+* a number whose noise is known: the same with this σ, where b_n (from b = 0 on) is the quadratic form;
 * a category under a Dirichlet prior, as in ``categorical_jit``;
 * a count, negative binomial of given shape r and unknown success probability p ~ beta(a, b):
   ln p(x | cluster) = ln Γ(r+x)/(Γ(r) x!) + ln B(a + r(n+1), b + Σ + x) - ln B(a + rn, b + Σ).
@@ -29,6 +29,7 @@ NUMBER, KNOWN_NOISE, CATEGORY, COUNT = range(4)  # numbers first
 # Columns of ``priors``. What encoded numbers are multiplied by and added to comes last: drawn rows are in
 # the user's units, and densities are those of cells in these units.
 STRENGTH, MEAN, SHAPE, RATE, UNIT, ORIGIN = range(6)  # κ, m, a, b of numbers
+PRECISION = SHAPE  # 1/σ² where noise is known
 PSEUDO_COUNT, PSEUDO_TOTAL = range(2)  # of categories
 ALPHA, BETA, SIZE = range(3)  # a, b, r of counts
 
@@ -64,8 +65,8 @@ def _settle(stats, j, k):
         share = strength / (strength + 1.0)
         height = 0.5 * math.log(share) - math.log(prior[UNIT])
         if kind == KNOWN_NOISE:
-            stats.heights[j, k] = height - 0.5 * LOG_2PI
-            stats.precisions[j, k] = 0.5 * share
+            stats.heights[j, k] = height - 0.5 * (LOG_2PI - math.log(prior[PRECISION]))
+            stats.precisions[j, k] = 0.5 * share * prior[PRECISION]
         else:
             shape = prior[SHAPE] + 0.5 * n
             height += math.lgamma(shape + 0.5) - math.lgamma(shape)
@@ -192,7 +193,7 @@ def _log_predictive_without(stats, data, i, k):
             squared = 0.5 * (x - stats.means[j, k]) ** 2 / share
             total += 0.5 * (math.log(share) - LOG_2PI) - math.log(prior[UNIT])
             if kind == KNOWN_NOISE:
-                total -= squared
+                total += 0.5 * math.log(prior[PRECISION]) - squared * prior[PRECISION]
             else:
                 shape = prior[SHAPE] + 0.5 * n
                 rate = prior[RATE]
@@ -225,7 +226,7 @@ def _log_marginal(stats, k):
             total += 0.5 * math.log(prior[STRENGTH] / (prior[STRENGTH] + n))
             total -= n * (0.5 * LOG_2PI + math.log(prior[UNIT]))
             if kind == KNOWN_NOISE:
-                total -= stats.rates[j, k]
+                total += 0.5 * n * math.log(prior[PRECISION]) - stats.rates[j, k] * prior[PRECISION]
             else:
                 shape, rate = prior[SHAPE], prior[RATE]
                 total += math.lgamma(shape + 0.5 * n) - math.lgamma(shape)
@@ -329,6 +330,8 @@ def _draw(rng, stats, k, out):
             variance = 1.0 + 1.0 / (prior[STRENGTH] + n)
             if kind == NUMBER:
                 variance *= stats.rates[j, k] / rng.standard_gamma(prior[SHAPE] + 0.5 * n)
+            else:
+                variance /= prior[PRECISION]
             drawn = stats.means[j, k] + math.sqrt(variance) * rng.standard_normal()
             out[j] = drawn * prior[UNIT] + prior[ORIGIN]
 

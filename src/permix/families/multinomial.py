@@ -10,11 +10,14 @@ import numpy as np
 
 from permix.errors import CellError, DataError
 from permix.families.base import Family, check_positive, refuse_odd_cells, vector_of
+from permix.families.column_learning import PseudoCountLearning
 from permix.families.multinomial_jit import Counts, MultinomialStats
 from permix.families.profiles import Profile
 
 # A drawn document is put together word by word.
 LONGEST_DOCUMENT = 10_000_000
+# Where chains begin.
+DEFAULT_PSEUDO_COUNT = 1.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,8 +26,9 @@ class Multinomial(Family):
 
     Parameters
     ----------
-    pseudo_count : float or sequence of float
-        Dirichlet parameter: one number for all columns, or one per column.
+    pseudo_count : float or sequence of float, optional
+        Dirichlet parameter: one number for all columns, or one per column. Left out, one number is learned:
+        its logarithm has a normal prior with median 1 and deviation 1.5.
     document_length : int, optional
         Total of a drawn row; default the mean total of the data.
 
@@ -39,7 +43,7 @@ class Multinomial(Family):
     3
     """
 
-    pseudo_count: float | Sequence[float] | np.ndarray = 1.0
+    pseudo_count: float | Sequence[float] | np.ndarray | None = None
     document_length: int | None = None
 
     name: ClassVar[str] = "multinomial"
@@ -57,7 +61,8 @@ class Multinomial(Family):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self.pseudo_count, "pseudo_count")
+        if self.pseudo_count is not None:
+            check_positive(self.pseudo_count, "pseudo_count")
         length = self.document_length
         whole = isinstance(length, int) and not isinstance(length, bool) and 0 <= length <= LONGEST_DOCUMENT
         if length is not None and not whole:
@@ -67,11 +72,25 @@ class Multinomial(Family):
     def resolve(self, X: Any) -> Self:
         """Take the number of columns and the usual total from the data."""
         matrix = _count_matrix(X)
-        pseudo = vector_of(self.pseudo_count, matrix.shape[1], "pseudo_count")
+        given = DEFAULT_PSEUDO_COUNT if self.pseudo_count is None else self.pseudo_count
+        pseudo = vector_of(given, matrix.shape[1], "pseudo_count")
         length = self.document_length
         if length is None:
             length = round(float(matrix.sum()) / max(matrix.shape[0], 1))
         return dataclasses.replace(self, pseudo_count=pseudo, document_length=length)
+
+    @property
+    def learnable(self) -> dict[str, Any]:
+        """The pseudo-count, which is the same for all columns where it is learned."""
+        return {"pseudo_count": float(np.asarray(self.pseudo_count)[0])}
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return a copy with another pseudo-count for all columns."""
+        return dataclasses.replace(self, pseudo_count=np.full(self.n_features, values["pseudo_count"]))
+
+    def learning(self, resolved: Self, data: Any) -> PseudoCountLearning | None:
+        """The pseudo-count, where it was left open."""
+        return PseudoCountLearning() if self.learned_names(resolved) else None
 
     def encode(self, X: Any) -> Counts:
         """Return compressed sparse rows with totals and multinomial coefficients."""

@@ -9,9 +9,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import CellError, DataError
-from permix.families.base import LARGEST, Family, check_number, finite_matrix, fitting_matrix, vector_of
+from permix.families.base import (
+    LARGEST,
+    Family,
+    check_number,
+    check_table,
+    finite_matrix,
+    fitting_matrix,
+    vector_of,
+)
 from permix.families.niw_jit import NIWStats
-from permix.families.scale_learning import MatrixLearning
+from permix.families.scale_learning import MatrixLearning, shares_of
 
 # Where chains begin: the share of the data's variance that a group is expected to have in each column, and
 # how many points the prior mean is worth.
@@ -43,7 +51,10 @@ class GaussianNIW(Family):
     0.3 and deviations 0.5, 1.5 and 1. So units do not matter. ``family_`` of a fit has their posterior means,
     and ``posterior_`` all draws.
 
-    The predictive of a group is a multivariate Student t; see the notation page of the documentation.
+    The predictive of a group is a multivariate Student t; see the notation page of the documentation. Missing
+    cells (NaN) are drawn in the chains, given the group of their row and what was observed of it: exact data
+    augmentation, if cells are missing at random. ``posterior_`` has their draws as ``missing_cells``, row by
+    row. New rows are scored by the columns that were observed.
 
     Examples
     --------
@@ -60,6 +71,7 @@ class GaussianNIW(Family):
     name: ClassVar[str] = "gaussian-niw"
     main_parameter: ClassVar[str] = "mean"
     per_column: ClassVar[str] = "prior_mean"
+    accepts_missing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,13 +86,16 @@ class GaussianNIW(Family):
 
     def resolve(self, X: Any) -> Self:
         """Take what was left open from the data."""
-        array = fitting_matrix(X, self.name)
+        array = fitting_matrix(X, self.name, gaps=True)
         d = array.shape[1]
         typical = d + 2 if self.scale is not None else 2 * d + 2
         freedom = float(typical if self.degrees_of_freedom is None else self.degrees_of_freedom)
         if freedom <= d - 1:
             raise DataError(f"degrees_of_freedom must be above {d - 1} for {d} columns, got {freedom:g}")
-        mean = array.mean(axis=0) if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean")
+        if self.prior_mean is None:
+            mean = np.nanmean(array, axis=0)
+        else:
+            mean = vector_of(self.prior_mean, d, "prior_mean")
         if self.scale is None:
             scale = np.diag(DEFAULT_WITHIN_SHARE * (freedom - d + 1) * column_variances(array))
         else:
@@ -112,16 +127,40 @@ class GaussianNIW(Family):
             given["scale"] = np.diag(given["scale"])
         return replace(self, **given)
 
-    def learning(self, X: Any) -> MatrixLearning | None:
+    def learned_names(self, resolved: Self) -> tuple[str, ...]:
+        """What was left open; the degrees of freedom are not learned where the scale is given."""
+        return without_lone_freedom(self, super().learned_names(resolved))
+
+    def learning(self, resolved: Self, data: Any) -> MatrixLearning | None:
         """What was left open, with a prior measured by the variances of the columns."""
-        array = finite_matrix(X, self.name)
-        d = array.shape[1]
-        names = names_left_open(self, ("prior_strength", "degrees_of_freedom", "scale"))
-        return MatrixLearning(names, varying_variances(array), d - 1.0, d + 3.0) if names else None
+        d, names = data.shape[1], self.learned_names(resolved)
+        shares = shares_of(data, varying_variances(data))
+        return MatrixLearning(names, shares, d - 1.0, d + 3.0) if names else None
 
     def encode(self, X: Any) -> np.ndarray:
-        """Check that all cells are finite; the result is a copy that later changes to ``X`` do not reach."""
-        return finite_matrix(X, self.name).copy()
+        """Check cells; the result is a copy that later changes to ``X`` do not reach."""
+        return finite_matrix(X, self.name, gaps=True).copy()
+
+    def completed(self, data: Any) -> np.ndarray:
+        """Fill gaps with the prior mean: chains draw them anew, given the group of the row."""
+        missing = np.isnan(data)
+        return np.where(missing, np.asarray(self.prior_mean), data) if missing.any() else data
+
+    def scoring(self, stats: Any, data: Any, filled: Any) -> Any:
+        """Rows with gaps have the density of their observed columns, a Student t too."""
+        if not np.isnan(data).any():
+            return stats
+        from permix.families.niw_gaps_jit import with_gaps
+
+        return with_gaps(stats, filled)
+
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
+        """Draw missing cells at the mean."""
+        return self.completed(data), True
+
+    def check_encoded(self, data: Any, n: int) -> None:
+        """Refuse a table of another shape, and cells that are infinite."""
+        check_table(data, n, self.n_features)
 
     def statistics(self, capacity: int) -> NIWStats:
         mean = np.asarray(self.prior_mean, dtype=np.float64)
@@ -163,23 +202,29 @@ class GaussianNIW(Family):
 
 
 def column_variances(array: np.ndarray) -> np.ndarray:
-    """Variance of each column; 1 where it is constant."""
+    """Variance of each column, of cells that are not missing; 1 where it is constant."""
     # A constant column has no scale of its own: any positive value does. Its variance need not be
     # exactly zero, since its mean may be rounded.
-    variance = np.where(np.ptp(array, axis=0) > 0, array.var(axis=0), 1.0)
+    varies = _varies(array)
+    variance = np.ones(array.shape[1])
+    variance[varies] = np.nanvar(array[:, varies], axis=0)
     vanished = np.flatnonzero(variance < LARGEST**-2)
     if vanished.size:
         said = "{place}: its values differ too little to be squared; measure it in other units."
         raise CellError(None, int(vanished[0]), said)
-    return np.asarray(variance)
+    return variance
 
 
 def varying_variances(array: np.ndarray) -> np.ndarray:
     """Variance of each column; NaN where it is constant."""
-    return np.where(np.ptp(array, axis=0) > 0, column_variances(array), np.nan)
+    return np.where(_varies(array), column_variances(array), np.nan)
 
 
-def names_left_open(family: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """Which of these hyper-parameters are learned; degrees of freedom are not where the scale is given."""
-    left = [name for name in names if getattr(family, name) is None]
-    return tuple(name for name in left if name != "degrees_of_freedom" or family.scale is None)
+def _varies(array: np.ndarray) -> np.ndarray:
+    # Not so where every cell is missing: NaN is larger than nothing.
+    return np.asarray(np.fmax.reduce(array, axis=0) > np.fmin.reduce(array, axis=0))
+
+
+def without_lone_freedom(family: Any, names: Sequence[str]) -> tuple[str, ...]:
+    """Leave out the degrees of freedom where the scale, whose units they are, is given."""
+    return tuple(name for name in names if name != "degrees_of_freedom" or family.scale is None)

@@ -22,6 +22,7 @@ from permix.distributions.conditioning.agent_posteriors import CHUNK, Profile, p
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
 from permix.distributions.conditioning.tournaments_jit import count_drawn
+from permix.mallows.em_jit import ROWS
 from permix.mallows.exchanges import ExactRows, exchange_neighbors
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.rounds.levels import LevelRounds
@@ -41,8 +42,8 @@ ROUNDS_BETWEEN_ALL = 8
 N_STOCHASTIC = 15
 # Exact rounds that leave centers alone after one that found them best.
 ROUNDS_OF_REST = 4
-# A run is given up when so many times its last gain does not bring it to what is to be beaten.
-REACH = 3.0
+# Rows times components times rounds of a compiled climb before it looks for Ctrl-C: a tenth of a second.
+WORK_AT_ONCE = 2**23
 # Rounds over which the likelihood must rise, and rounds of averaging after it stopped rising.
 WINDOW = 4
 N_AVERAGED = 6
@@ -62,7 +63,6 @@ class Run(NamedTuple):
     log_likelihood: Estimate
     history: Array
     converged: bool
-    gained: float = 0.0  # how far the log-likelihood rose from the first exchange of neighbors on
 
 
 class MallowsEM:
@@ -87,15 +87,14 @@ class MallowsEM:
         self.n_sets = max(N_SETS, min(16, math.ceil(n_draws / max(n_sampled, 1))))
         self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
+        # Rows for whom whole climbs are compiled; beyond a block, threads that share a round are faster.
+        self.whole: WordRounds | None = None
+        if len(self.parts) == 1 and self.exact and settings.center_search == "local":
+            part = self.parts[0]
+            if isinstance(part, WordRounds) and part.n_rows <= ROWS and profile.preferences.n_items > 1:
+                self.whole = part
 
-    def climb(
-        self,
-        components: MallowsComponents,
-        follow: Follow,
-        n_stochastic: int = N_STOCHASTIC,
-        to_beat: float = -math.inf,
-        reach: float = 0.0,
-    ) -> Run:
+    def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
         """Iterate until the likelihood stops rising.
 
         Where everything is exact, the first rounds draw every agent's component instead of sharing the agent
@@ -104,12 +103,15 @@ class MallowsEM:
 
         Where an exact round finds all centers best, neighbors in them change places if that raises the
         likelihood; where that finds nothing either, some rounds leave the centers alone, which costs less.
-        The last round does not. A run that is far behind ``to_beat`` is given up, before the first exchange
-        if it is behind by ``reach`` more.
+        The last round does not.
         """
         history: list[tuple[float, float]] = []
         rng = np.random.default_rng(np.random.SeedSequence(self.key.tolist()))
-        for sweep in range(n_stochastic if self.exact and components.n_components > 1 else 0):
+        if not self.exact or components.n_components == 1:
+            n_stochastic = 0
+        if self.whole is not None:
+            return self._climb_at_once(self.whole, components, follow, rng, n_stochastic)
+        for sweep in range(n_stochastic):
             found, following = self.round(components, sweep, rng)
             follow.report(sweep + 1, float(found))
             if follow.stopped():
@@ -117,7 +119,7 @@ class MallowsEM:
             components = following
         rest = 0  # rounds to come that leave centers alone
         settled = not self.exact  # whether the last look at centers found none better
-        before_exchanges, untried = math.nan, True  # exchanges of neighbors, since the last that were made
+        untried = True  # exchanges of neighbors, since the last that were made
         for sweep in range(self.settings.max_iter):
             found, following = self.round(components, sweep, look=rest == 0)
             history.append((float(found), found.standard_error))
@@ -125,9 +127,6 @@ class MallowsEM:
             rising = not self._stopped_rising(history)
             converged = settled and not rising
             if converged or follow.stopped() or sweep + 1 == self.settings.max_iter:
-                break
-            still = reach if math.isnan(before_exchanges) else 0.0
-            if self._is_behind(history, to_beat - still):
                 break
             if rest and not rising:
                 rest = 0
@@ -137,15 +136,43 @@ class MallowsEM:
             elif self.exact:
                 settled = np.array_equal(components.centers, following.centers)
                 if settled and (untried or not rising):
-                    if math.isnan(before_exchanges):
-                        before_exchanges = float(found)
                     better = self._exchanged(following)
                     settled, following = better is following, better
                     untried = not settled
                 rest = ROUNDS_OF_REST if settled else 0
             components = following
-        gained = 0.0 if math.isnan(before_exchanges) else float(found) - before_exchanges
-        return Run(components, found, np.array(history), converged, gained)
+        return Run(components, found, np.array(history), converged)
+
+    def _climb_at_once(
+        self,
+        rows: WordRounds,
+        components: MallowsComponents,
+        follow: Follow,
+        rng: np.random.Generator,
+        n_stochastic: int,
+    ) -> Run:
+        """Climb in compiled code (``climb_jit``), which ends now and then to look for Ctrl-C."""
+        at_once = max(4, WORK_AT_ONCE // (rows.n_rows * components.n_components))
+        rise, rested = self.settings.tol * self.n_agents, -math.inf
+        history: list[float] = []
+        while True:
+            n_drawn = min(n_stochastic, at_once)
+            n_stochastic -= n_drawn
+            # Each part of a climb begins with the round that the one before ended with.
+            left = self.settings.max_iter - len(history) + bool(history)
+            n_rounds = 1 if n_stochastic else min(left, at_once)
+            uniforms = rng.random((n_drawn, rows.n_rows))
+            components, values, ended, rested = rows.climb(
+                components, uniforms, self._most, rise, rested, n_rounds
+            )
+            follow.report(len(history) + len(values), float(values[-1]))
+            if n_stochastic and not follow.stopped():
+                continue
+            history += values[bool(history) :].tolist()
+            if ended or follow.stopped() or len(history) >= self.settings.max_iter:
+                break
+        found = Estimate(history[-1], 0.0)
+        return Run(components, found, np.stack([history, np.zeros(len(history))], axis=1), ended)
 
     def round(
         self,
@@ -168,11 +195,6 @@ class MallowsEM:
         if components.n_items < 2:
             return components
         return exchange_neighbors(self.parts, components, self.settings.tol * self.n_agents)
-
-    @staticmethod
-    def _is_behind(history: list[tuple[float, float]], to_beat: float) -> bool:
-        """Say whether a run will not come near ``to_beat``, as its last step tells."""
-        return len(history) > 1 and history[-1][0] + REACH * (history[-1][0] - history[-2][0]) < to_beat
 
     def average(self, run: Run, follow: Follow) -> Run:
         """Go on from a run with noise: average what is drawn over rounds."""

@@ -20,6 +20,8 @@ ROWS = 1 << 16
 LEAST = 1e-250
 # Shares of components below this change nothing.
 NEGLIGIBLE = 1e-15
+# Below this share of the log-likelihood a gain may be rounding error.
+ROUNDING = 1e-11
 # Rows that stand for many agents: so many draws at most.
 MOST_DRAWS = 16
 
@@ -32,31 +34,32 @@ def share_out(first, last, rows, codes, logs, chances, uniforms, look, shares, s
     (K, codes) the weight of rows of each code, to ``tallies[block]`` (K, bytes, 256), where ``look``, that of
     rows with each value of a byte, and sets ``totals[block]``, the log-likelihood. The rest is scratch.
     """
-    columns, counts = rows
     drawn = uniforms.size > 0
     n_components, n_rows = codes.shape
-    n_bytes = columns.shape[0]
+    n_bytes = rows[0].shape[0]
     for block in range(first, last):
         begin = block * ROWS
         end = min(n_rows, begin + ROWS)
-        for i in range(begin, end):
-            scale[i] = 0.0
+        # Slices, so that rows are counted from 0: numbers that might be negative cost a third of the time.
+        counts, scales = rows[1][begin:end], scale[begin:end]
+        for i in range(counts.size):
+            scales[i] = 0.0
         for k in range(n_components):
-            chance, code, mine = chances[k], codes[k], shares[k]
-            for i in range(begin, end):
+            chance, code, mine = chances[k], codes[k, begin:end], shares[k, begin:end]
+            for i in range(counts.size):
                 mine[i] = chance[code[i]]
-                scale[i] += mine[i]
+                scales[i] += mine[i]
         value, product = 0.0, 1.0
-        for i in range(begin, end):
-            total, count = scale[i], counts[i]
+        for i in range(counts.size):
+            total, count = scales[i], counts[i]
             if total < LEAST:
                 largest = -np.inf
                 for k in range(n_components):
-                    largest = max(largest, logs[k, codes[k, i]])
+                    largest = max(largest, logs[k, codes[k, begin + i]])
                 total = 0.0
                 for k in range(n_components):
-                    shares[k, i] = np.exp(logs[k, codes[k, i]] - largest)
-                    total += shares[k, i]
+                    shares[k, begin + i] = np.exp(logs[k, codes[k, begin + i]] - largest)
+                    total += shares[k, begin + i]
                 value += count * largest
             if count != 1.0:
                 value += count * np.log(total)
@@ -65,68 +68,71 @@ def share_out(first, last, rows, codes, logs, chances, uniforms, look, shares, s
                     value += np.log(product)
                     product = 1.0
                 product *= total
-            scale[i] = count / total
+            scales[i] = count / total
             if not drawn:
                 continue
             # Points at equal distances, one for each draw, the first by the uniform.
             n_draws = np.int64(min(count, MOST_DRAWS))
             for draw in range(n_draws):
-                point = (uniforms[i] + draw) / n_draws * total
+                point = (uniforms[begin + i] + draw) / n_draws * total
                 chosen, reached = 0, 0.0
                 for k in range(n_components - 1):
-                    reached += shares[k, i]
+                    reached += shares[k, begin + i]
                     chosen += point >= reached
-                mass[block, chosen, codes[chosen, i]] += count / n_draws
+                mass[block, chosen, codes[chosen, begin + i]] += count / n_draws
                 for byte in range(n_bytes):
-                    tallies[block, chosen, byte, columns[byte, i]] += count / n_draws
+                    tallies[block, chosen, byte, rows[0][byte, begin + i]] += count / n_draws
         for k in range(n_components):
             if not drawn:
-                mine, code, given = shares[k], codes[k], mass[block, k]
-                for i in range(begin, end):
-                    mine[i] *= scale[i]
+                mine, code, given = shares[k, begin:end], codes[k, begin:end], mass[block, k]
+                for i in range(counts.size):
+                    mine[i] *= scales[i]
                     given[code[i]] += mine[i]
                 if look:
                     for byte in range(n_bytes):
-                        tally, column = tallies[block, k, byte], columns[byte]
-                        for i in range(begin, end):
+                        tally, column = tallies[block, k, byte], rows[0][byte, begin:end]
+                        for i in range(counts.size):
                             tally[column[i]] += mine[i]
         totals[block] = value + np.log(product)
 
 
 @kernel
-def neighbor_gains(rows, ties, shares, center, decay, gains):
-    """Add by how much the log-likelihood rises if two neighbors in a center change places (``exchanges``).
+def neighbor_gain(rows, ties, weights, center, place, decay):
+    """Return by how much the log-likelihood rises if the items at ``place`` and after it change places.
 
-    ``ties`` says whether rows have bits for both ways round of a pair; without, all are full rankings.
+    ``weights`` are P(component | row) times the agents of the row; ``ties`` says whether rows have bits for
+    both ways round of a pair; without, all are full rankings (``exchanges``).
     """
     columns, counts = rows
     n = center.size
-    half = columns.shape[0] // 2 if ties else 0
-    ahead, behind = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64)  # bytes that have a ≻ b, b ≻ a
-    masks = np.empty(n - 1, np.int64)
-    for t in range(n - 1):
-        a, b = np.int64(min(center[t], center[t + 1])), np.int64(max(center[t], center[t + 1]))
-        bit = a * (2 * n - a - 1) // 2 + b - a - 1
-        turned = center[t] > center[t + 1]
-        ahead[t] = (bit >> 3) + (half if turned else 0)
-        behind[t] = (bit >> 3) + (0 if turned else half)
-        masks[t] = np.int64(1) << (bit & 7)
-        if turned and not ties:
-            masks[t] = -masks[t]
-    less, more = np.expm1(-decay), np.expm1(decay)
+    first, second = np.int64(center[place]), np.int64(center[place + 1])
+    low, high = min(first, second), max(first, second)
+    bit = low * (2 * n - low - 1) // 2 + high - low - 1
+    mask = np.uint8(1 << (bit & 7))
+    ahead, behind = columns[bit >> 3], columns[(bit >> 3) + (columns.shape[0] // 2 if ties else 0)]
+    of_ahead, of_behind = np.expm1(-decay), np.expm1(decay)
+    if first > second:
+        of_ahead, of_behind = of_behind, of_ahead
+    # A logarithm of many factors at once: each is between φ and 1/φ.
+    most = np.int64(min(1024.0, 500.0 / max(decay, 0.1)))
+    gain, product, n_factors = 0.0, 1.0, 0
     for i in range(counts.size):
-        if shares[i] < NEGLIGIBLE:
+        if ahead[i] & mask:
+            change = of_ahead
+        elif not ties or behind[i] & mask:
+            change = of_behind
+        else:
             continue
-        losing = counts[i] * np.log1p(shares[i] * less)
-        winning = counts[i] * np.log1p(shares[i] * more)
-        for t in range(n - 1):
-            said = (columns[ahead[t], i] & abs(masks[t])) != 0
-            if not ties:
-                gains[t] += losing if said == (masks[t] > 0) else winning
-            elif said:
-                gains[t] += losing
-            elif (columns[behind[t], i] & masks[t]) != 0:
-                gains[t] += winning
+        factor = 1.0 + weights[i] / counts[i] * change
+        if counts[i] != 1.0:
+            gain += counts[i] * np.log(factor)
+            continue
+        product *= factor
+        n_factors += 1
+        if n_factors >= most:
+            gain += np.log(product)
+            product, n_factors = 1.0, 0
+    return gain + np.log(product)
 
 
 @kernel

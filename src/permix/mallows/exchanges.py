@@ -21,10 +21,8 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.mallows.em_jit import ROUNDING
 from permix.mallows.rounds.statistics import Statistics
-
-# Below this share of the log-likelihood a gain may be rounding error.
-ROUNDING = 1e-11
 
 
 class ExactRows(Protocol):

@@ -7,7 +7,7 @@ from typing import Literal
 from permix.estimators.checks import Choice, Real, Whole
 from permix.estimators.parameters import N_COMPONENTS, RunParameters, declare
 
-# Where restarts do not agree there are more of them, up to so many times ``n_init``.
+# The most runs that a file may have, in times of ``n_init``: one more, or as many as in permix before 0.2.
 MOST_TIMES = 4
 
 
@@ -18,8 +18,9 @@ class MallowsParameters(RunParameters):
     n_init: int = declare(
         10,
         Whole(1),
-        "EM runs from this many different starts, and up to four times as many where fewer than three of "
-        "them reach the same best optimum; the best run is kept.",
+        "EM is run this many times, and the best run is kept. Where all is exact, a run climbs from a few "
+        "starts and from crossings of what these found; where fewer than two runs reach the same best "
+        "optimum, what they found is crossed too.",
         flag="--starts",
     )
     max_iter: int = declare(

@@ -1,4 +1,9 @@
-"""Several runs of EM from different starts, at the same time; the best one is the fit."""
+"""Several runs of EM from different starts, at the same time; the best one is the fit.
+
+Where E-steps are exact, a run is a small search of its own: climbs from a few starts, then from crossings of
+the optima that these found (``crossings``). Runs know nothing of each other, so that it says something if
+they agree.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,9 @@ from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import Argument, DataError
 from permix.mallows.agreement import group_matches
-from permix.mallows.em import Follow, MallowsEM, Run
-from permix.mallows.parameters import MOST_TIMES, MallowsParameters
+from permix.mallows.crossings import Optima
+from permix.mallows.em import N_STOCHASTIC, Follow, MallowsEM, Run
+from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import same_optimum
 from permix.mallows.start import first_components, seeded_center
 from permix.runtime.interrupts import Interrupts
@@ -25,13 +31,13 @@ from permix.runtime.threads import at_most, run_in_threads
 # Rows in exact or in sampled steps beyond which starts are tried on a part of the agents.
 MOST_EXACT = 20_000
 MOST_SAMPLED = 1_500
-# A run ends after so many attempts in vain, one after another, to move groups elsewhere.
-IN_VAIN = 4
-# How often two groups are moved at once.
-TWO_AT_ONCE = 0.5
-N_STOCHASTIC_AGAIN = 5
-# Unless so many runs have come to the best optimum, there are more starts, up to MOST_TIMES ``n_init``.
-ENOUGH_AGREE = 3
+# Climbs of a run from starts of its own, and then from crossings of what they found.
+N_STARTS = 3
+N_CROSSINGS = 6
+N_STOCHASTIC_AGAIN = 3
+# Unless so many runs have come to the best optimum, what they found is crossed, as often again.
+ENOUGH_AGREE = 2
+MOST_TIMES_CROSSED = 3
 # One of so many starts is fresh where others have a smaller mixture to begin with.
 FRESH_SHARE = 3
 
@@ -72,28 +78,33 @@ def best_of_restarts(
     with at_most(settings.n_jobs), Interrupts() as interrupts, Display(settings.progress) as display:
         run_all = partial(_run_all, settings.n_jobs, interrupts, display)
 
-        def climb(fresh: bool, seed: np.random.SeedSequence, follow: Follow) -> Run:
-            rng = np.random.default_rng(seed)
-            em = MallowsEM(part, settings, stream_key(rng))
-            if smaller is None or fresh:
-                run = em.climb(first_components(part, settings, rng), follow)
-            else:
-                larger = _extended(part, smaller, settings.n_components, rng)
-                run = em.climb(larger, follow, n_stochastic=N_STOCHASTIC_AGAIN)
-            return _relocated(em, run, rng, follow) if em.exact and settings.n_components > 1 else run
+        def search(known: list[Run], fresh: bool, seed: np.random.SeedSequence, follow: Follow) -> Run:
+            base = None if fresh else smaller
+            return _best_of_crossings(part, settings, known, base, np.random.default_rng(seed), follow)
 
         em = MallowsEM(part, settings, stream_key(rng))
         n_fresh = max(1, n_restarts // FRESH_SHARE)
-        runs: list[Run] = []
-        # A mixture that a smaller one led to is one of many that are compared: agreement can wait.
-        for _ in range(MOST_TIMES if smaller is None else 1):
-            seeds = enumerate(source.spawn(n_restarts))
-            runs += run_all("trying starts", [partial(climb, at < n_fresh, seed) for at, seed in seeds])
-            reached = np.array([float(run.log_likelihood) for run in runs])
-            n_best = int(np.sum(reached >= reached.max() - same_optimum(em.n_agents)))
-            if n_best >= min(ENOUGH_AGREE, n_restarts) or not em.exact or interrupts.interrupted:
-                break
-        best = runs[int(np.argmax(reached))]
+        seeds = source.spawn(n_restarts)
+        tasks = [partial(search, [], at < n_fresh, seed) for at, seed in enumerate(seeds)]
+        runs = run_all("trying starts", tasks)
+        best = max(runs, key=_height)
+        within = same_optimum(em.n_agents)
+        n_best = sum(_height(run) >= _height(best) - within for run in runs)
+        # Of many mixtures that are compared, each led to by a smaller one, agreement can wait.
+        if n_best < min(ENOUGH_AGREE, n_restarts) and em.exact and smaller is None:
+            known = runs
+            for _ in range(MOST_TIMES_CROSSED):
+                if interrupts.interrupted:
+                    break
+                seeds = source.spawn(n_restarts)
+                found = run_all("crossing optima", [partial(search, known, True, seed) for seed in seeds])
+                known, higher = known + found, max(found, key=_height)
+                if _height(higher) <= _height(best) + within:
+                    break
+                best = higher
+            if not any(best is run for run in runs):
+                runs = [*runs, best]
+        reached = np.array([_height(run) for run in runs])
         of_part = em
         if part is not profile:
             n_part = em.n_agents
@@ -116,26 +127,47 @@ def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> 
     return Profile.of(profile.preferences[rows])
 
 
-def _relocated(em: MallowsEM, run: Run, rng: np.random.Generator, follow: Follow) -> Run:
-    """Take components away and put them elsewhere; keep what climbs higher.
+def _height(run: Run) -> float:
+    return float(run.log_likelihood)
 
-    The usual bad optimum has two components on one group of agents and one on two groups. Starting anew
-    rarely mends that; moving one component does, and sometimes only moving two.
+
+def _best_of_crossings(
+    profile: Profile,
+    settings: MallowsParameters,
+    known: list[Run],
+    smaller: MallowsComponents | None,
+    rng: np.random.Generator,
+    follow: Follow,
+) -> Run:
+    """Climb from some starts, or begin with ``known`` optima; cross what was found, and return the best.
+
+    Starts are agents far from each other, or a ``smaller`` mixture with more components.
     """
-    reach, in_vain = run.gained, 0
-    while in_vain < IN_VAIN and not follow.stopped():
-        moved = _moved(em, run.components, rng)
-        if rng.random() < TWO_AT_ONCE:
-            moved = _moved(em, moved, rng)
+    em, k = MallowsEM(profile, settings, stream_key(rng)), settings.n_components
+    optima = Optima(em.n_agents)
+    for run in known:
+        optima.add(run)
+    n_starts = 0 if known else N_STARTS if em.exact and k > 1 else 1
+    # A mixture that a smaller one led to is one of many that are compared.
+    n_crossings = N_CROSSINGS if smaller is None else N_CROSSINGS // 2
+    for at in range(n_starts + n_crossings):
+        if at < n_starts:
+            fresh = smaller is None
+            start = (
+                _extended(profile, smaller, k, rng)
+                if smaller is not None
+                else first_components(profile, settings, rng)
+            )
+        elif len(optima.runs) > 1 and not follow.stopped():
+            fresh, start = False, optima.crossed(rng, lambda: seeded_center(profile, rng))
+        else:
+            break
         em.key = stream_key(rng)
-        marks = {"to_beat": float(run.log_likelihood), "reach": reach}
-        found = em.climb(moved, follow, n_stochastic=N_STOCHASTIC_AGAIN, **marks)
-        reach, in_vain = max(reach, found.gained), in_vain + 1
-        if found.log_likelihood > run.log_likelihood:
-            if found.log_likelihood > run.log_likelihood + same_optimum(em.n_agents):
-                in_vain = 0
-            run = found
-    return run
+        run = em.climb(start, follow, n_stochastic=N_STOCHASTIC if fresh else N_STOCHASTIC_AGAIN)
+        optima.add(run)
+        if follow.stopped():
+            break
+    return optima.runs[0]
 
 
 def _extended(
@@ -146,18 +178,6 @@ def _extended(
     decays = np.append(smaller.decays, np.full(n_more, np.median(smaller.decays)))
     weights = np.append(smaller.weights * smaller.n_components, np.ones(n_more)) / k
     return MallowsComponents(smaller.items, weights, centers, decays)
-
-
-def _moved(em: MallowsEM, components: MallowsComponents, rng: np.random.Generator) -> MallowsComponents:
-    centers, decays, weights = components.centers.copy(), components.decays.copy(), components.weights.copy()
-    k = components.n_components
-    # One that nobody belongs to is moved first, and gets members to begin with.
-    idle = np.flatnonzero(weights * em.n_agents < 0.5)
-    which = int(rng.choice(idle if len(idle) else k))
-    centers[which] = seeded_center(em.profile, rng)
-    decays[which] = np.median(decays)
-    weights[which] = max(weights[which], 1.0 / k)
-    return MallowsComponents(components.items, weights / weights.sum(), centers, decays)
 
 
 def _run_all(

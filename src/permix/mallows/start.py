@@ -1,8 +1,9 @@
-"""Where EM starts: k-means under Kendall's distance (Lu & Boutilier 2014, section 4.3).
+"""Where EM starts: agents chosen far from each other, their rankings completed by the consensus of all.
 
-An agent's distance from a center is the number of stated pairs that the center reverses, and the center of a
-cluster is the local Kemeny ranking of what its members stated; neither needs completed rankings. The first
-centers are agents chosen far from each other, their rankings completed by the consensus of all.
+Rows that are words of pairs start there: the first rounds of EM draw their components, and k-means before
+those makes no better start. Others go on with k-means under Kendall's distance (Lu & Boutilier 2014, section
+4.3). An agent's distance from a center is the number of stated pairs that the center reverses, and the center
+of a cluster is the local Kemeny ranking of what its members stated; neither needs completed rankings.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from permix.data.labels import Array
+from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
@@ -23,15 +24,11 @@ from permix.kernels.comparisons import weigh_levels_compiled
 from permix.kernels.kemeny_search import improve_by_insertion
 from permix.kernels.pairwise_counts import preference_pair_counts
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.rounds.statistics import Statistics, improve
-from permix.mallows.rounds.words import WordRounds
 from permix.runtime.threads import over_rows
 
 # Agents that take part, per component and at most; more do not make a better start.
 PER_COMPONENT = 1000
 MOST_ROUNDS = 20
-# -ln φ of components that get only rows to which no other is nearer.
-NARROW = 12.0
 
 
 def first_components(
@@ -41,9 +38,7 @@ def first_components(
     rows, k = profile.stated, settings.n_components
     words = profile.words
     if words is not None and not len(profile.sampled):
-        if len(words.counts) > PER_COMPONENT * k:
-            words = words.part(np.sort(rng.choice(len(words.counts), PER_COMPONENT * k, replace=False)))
-        return MallowsComponents(profile.preferences.items, *_means_of_words(words, k, rng, settings))
+        return _far_words(words, profile.preferences.items, k, rng, -math.log(settings.min_dispersion))
     if len(rows) > PER_COMPONENT * k:
         rows = np.sort(rng.choice(rows, PER_COMPONENT * k, replace=False))
     return _KMeans(profile.preferences[rows], k, rng).run(settings.min_dispersion)
@@ -60,13 +55,13 @@ def seeded_center(profile: Profile, rng: np.random.Generator) -> Array:
     return start.completed(0, start.consensus())
 
 
-def _means_of_words(
-    words: PairWords, k: int, rng: np.random.Generator, settings: MallowsParameters
-) -> tuple[Array, Array, Array]:
-    """Return weights, centers and decays of k-means on rows as words: EM that gives each row to one."""
+def _far_words(
+    words: PairWords, items: tuple[Label, ...], k: int, rng: np.random.Generator, most: float
+) -> MallowsComponents:
+    """Return components at rows drawn with probability proportional to the distance from those before."""
     n = words.n_items
-    sizes = np.arange(n + 1)
-    n_stated = n * (n - 1) / 2 - words.blocks @ (sizes * (sizes - 1) / 2)  # by shape
+    n_pairs, sizes = n * (n - 1) / 2, np.arange(n + 1)
+    n_stated = n_pairs - words.blocks @ (sizes * (sizes - 1) / 2)  # by shape
     seed = _seeds_of_words(words, rng)
     centers = np.empty((k, n), dtype=np.int32)
     chances, nearest = words.counts, np.full(len(words.counts), np.inf)
@@ -74,42 +69,22 @@ def _means_of_words(
         center[:] = seed(chances)
         nearest = np.minimum(nearest, words.distances(center[None])[0] / n_stated[words.shapes])
         chances = words.counts * nearest if nearest.any() else words.counts
-    rounds = WordRounds(words, k)
-    for _ in range(MOST_ROUNDS):
-        before = centers.copy()
-        found = _nearest_round(rounds, centers)
-        if np.array_equal(before, centers):
-            break
-    stated = found.members * n * (n - 1) / 2 - found.blocks @ (sizes * (sizes - 1) / 2)
-    most, no_blocks = -math.log(settings.min_dispersion), np.zeros_like(found.blocks)
-    means, decays = _mean_distances(found.against, stated, n), np.ones(k)
-    one_each = found._replace(rankings=np.ones(k), blocks=no_blocks, against=means)
-    improve(one_each, False, most, centers, decays)
-    return (found.members + 1.0) / (found.members + 1.0).sum(), centers, decays
+    # Each of many items is displaced by 1/(e^λ - 1) on average. Not uniform: such a component would attract
+    # everybody alike.
+    distance = max(min(float(words.counts @ nearest / words.counts.sum()), 0.45) * n_pairs, 1e-3)
+    decays = np.full(k, min(math.log1p(n / distance), most))
+    return MallowsComponents(items, np.full(k, 1.0 / k), centers, decays)
 
 
 def _seeds_of_words(words: PairWords, rng: np.random.Generator) -> Callable[[Array], Array]:
     """Return a function that draws the ranking of an agent; what it leaves open is as everybody has it."""
-    center = np.arange(words.n_items, dtype=np.int32)[None]
-    if len(words.against):
-        _nearest_round(WordRounds(words, 1), center)
-    ranks = np.argsort(center[0])
+    lost = words.lost() if len(words.against) else np.zeros(words.n_items)
 
     def seed(chances: Array) -> Array:
         row = int(np.searchsorted(np.cumsum(chances), rng.random() * chances.sum(), side="right"))
-        return np.lexsort((ranks, words.n_before(min(row, len(chances) - 1))))
+        return np.lexsort((lost, words.n_before(min(row, len(chances) - 1))))
 
     return seed
-
-
-def _nearest_round(rounds: WordRounds, centers: Array) -> Statistics:
-    """Give each row to the nearest center, the middle one of equals, and make centers the best for theirs."""
-    k = len(centers)
-    # So narrow that all but the nearest get next to nothing, and half of what a row has is never theirs.
-    narrow = np.full(k, 1.0 / k), centers, np.full(k, NARROW)
-    _, found = rounds.expect(*narrow, np.full(rounds.n_rows, 0.5))
-    improve(found, True, NARROW, centers, np.empty(k))
-    return found
 
 
 def _mean_distances(against: Array, stated: Array, n: int) -> Array:

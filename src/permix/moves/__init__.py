@@ -10,6 +10,7 @@ from permix.moves.base import Cycle, Info, Move, RandomScan, Repeat
 from permix.moves.concentration import Concentration
 from permix.moves.gibbs import Gibbs
 from permix.moves.hyperparameters import Hyperparameters
+from permix.moves.missing_cells import MissingCells
 from permix.moves.naming import describe_move, move_from, move_from_description
 from permix.moves.permutation import Permutation
 from permix.moves.projection import Projection
@@ -22,6 +23,7 @@ __all__ = [
     "Gibbs",
     "Hyperparameters",
     "Info",
+    "MissingCells",
     "Move",
     "Permutation",
     "Projection",

@@ -42,6 +42,8 @@ class Move(abc.ABC):
     draws_concentration: bool = False
     #: Whether it draws what is learned about the family's hyper-parameters.
     draws_hyperparameters: bool = False
+    #: Whether it draws missing cells anew, where these are filled in.
+    draws_missing_cells: bool = False
 
     @abc.abstractmethod
     def step(self, rng: np.random.Generator, state: Any) -> Info:

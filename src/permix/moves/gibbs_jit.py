@@ -51,6 +51,34 @@ def conditional(joining, opening, stats, data, empty_scores, labels, sizes, n_cl
     return n_options
 
 
+@inlined
+def take_out(stats, data, labels, sizes, i, own, chosen, n_clusters):
+    """Take datum i out of its cluster, if it has one, and open the chosen one, if that is new.
+
+    Returns the number of clusters and that of the chosen one: when a cluster dies, the last takes its number.
+    """
+    if own >= 0:
+        sizes[own] -= 1
+        if sizes[own] > 0:
+            remove(stats, data, i, own)
+        else:
+            n_clusters -= 1
+            if own != n_clusters:
+                copy_cluster(stats, n_clusters, own)
+                sizes[own] = sizes[n_clusters]
+                sizes[n_clusters] = 0
+                for other in range(labels.shape[0]):
+                    if labels[other] == n_clusters:
+                        labels[other] = own
+                if chosen == n_clusters:
+                    chosen = own
+    if chosen == n_clusters:
+        clear(stats, chosen)
+        sizes[chosen] = 0
+        n_clusters += 1
+    return n_clusters, chosen
+
+
 @kernel
 def gibbs_sweep(
     rng, joining, opening, stats, data, empty_scores, labels, sizes, scores, order, start, n_clusters
@@ -76,26 +104,7 @@ def gibbs_sweep(
         if chosen == own:
             continue
         n_moved += 1
-        if own >= 0:
-            sizes[own] -= 1
-            if sizes[own] > 0:
-                remove(stats, data, i, own)
-            else:
-                # The last cluster takes the number of the one that dies.
-                n_clusters -= 1
-                if own != n_clusters:
-                    copy_cluster(stats, n_clusters, own)
-                    sizes[own] = sizes[n_clusters]
-                    sizes[n_clusters] = 0
-                    for other in range(labels.shape[0]):
-                        if labels[other] == n_clusters:
-                            labels[other] = own
-                    if chosen == n_clusters:
-                        chosen = own
-        if chosen == n_clusters:
-            clear(stats, chosen)
-            sizes[chosen] = 0
-            n_clusters += 1
+        n_clusters, chosen = take_out(stats, data, labels, sizes, i, own, chosen, n_clusters)
         add(stats, data, i, chosen)
         labels[i] = chosen
         sizes[chosen] += 1

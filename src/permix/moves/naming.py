@@ -78,6 +78,13 @@ def updates_hyperparameters(move: Move) -> bool:
     return move.draws_hyperparameters
 
 
+def updates_missing_cells(move: Move) -> bool:
+    """Say whether a move draws missing cells anew, where these are filled in."""
+    if isinstance(move, Compound):
+        return any(updates_missing_cells(part) for part in move.moves)
+    return move.draws_missing_cells
+
+
 def optimizers_in(move: Move) -> list[str]:
     """Names of the moves in it that are for burn-in only."""
     if isinstance(move, Compound):

@@ -11,12 +11,14 @@ from permix.moves.base import Cycle, Move
 from permix.moves.concentration import Concentration
 from permix.moves.gibbs import Gibbs
 from permix.moves.hyperparameters import Hyperparameters
+from permix.moves.missing_cells import MissingCells
 from permix.moves.naming import (
     Moves,
     describe_move,
     move_from,
     optimizers_in,
     updates_hyperparameters,
+    updates_missing_cells,
 )
 from permix.moves.projection import Projection
 from permix.moves.split_merge import SplitMerge
@@ -27,13 +29,14 @@ MAX_CLIMBS = 20
 
 
 def moves_of(
-    moves: Moves, burn_in_moves: Moves, n_burn_in: int, *, learns: bool = False
+    moves: Moves, burn_in_moves: Moves, n_burn_in: int, *, learns: bool = False, fills: bool = False
 ) -> tuple[Move, Move]:
     """Return the moves of burn-in and of what follows.
 
     Burn-in begins by climbing, or with what was asked for, and goes on with what follows, in the version that
-    learns. What was asked for goes on to the end where there is nothing to learn. Where hyper-parameters of
-    the family are learned (``learns``), both end with an update of them.
+    learns. What was asked for goes on to the end where there is nothing to learn. Where missing cells are
+    filled in (``fills``) and hyper-parameters of the family are learned (``learns``), both end with updates
+    of them.
     """
     if _is_auto(moves):
         # Per second, permutation moves with exact orderings mix more slowly than splits and merges do.
@@ -49,21 +52,23 @@ def moves_of(
             Argument("burn_in_moves"),
             ".",
         )
-    following = _with_learning(following, learns)
+    following = _with_updates(following, learns, fills)
     learning = following.during_burn_in()
     if _is_auto(burn_in_moves):
         splits = SplitMerge(n_proposals=None).during_burn_in()
-        climb = _with_learning(Cycle([Projection(), Gibbs(), splits, Concentration()]), learns)
+        climb = _with_updates(Cycle([Projection(), Gibbs(), splits, Concentration()]), learns, fills)
         return Opening(climb, min(MAX_CLIMBS, n_burn_in // 2), learning), following
-    given = _with_learning(move_from(burn_in_moves, "burn_in_moves"), learns)
+    given = _with_updates(move_from(burn_in_moves, "burn_in_moves"), learns, fills)
     if n_burn_in == 0:
         raise DataError(Argument("burn_in_moves"), " are given, but ", Argument("n_burn_in"), " is 0")
     return (given if learning is following else Opening(given, n_burn_in // 2, learning)), following
 
 
-def _with_learning(move: Move, learns: bool) -> Move:
-    """Add the update of hyper-parameters that should be learned, unless it is there."""
-    return Cycle([move, Hyperparameters()]) if learns and not updates_hyperparameters(move) else move
+def _with_updates(move: Move, learns: bool, fills: bool) -> Move:
+    """Add updates of missing cells that are filled in and of hyper-parameters, unless they are there."""
+    added: list[Move] = [MissingCells()] if fills and not updates_missing_cells(move) else []
+    added += [Hyperparameters()] if learns and not updates_hyperparameters(move) else []
+    return Cycle([move, *added]) if added else move
 
 
 def checked_moves(moves: Moves, name: str) -> Moves:

@@ -83,6 +83,9 @@ class PartitionState(abc.ABC):
 class MixtureState(PartitionState):
     """A partition of n data, which ``family.encode`` returned and nobody writes, under a partition prior.
 
+    Where the family fills gaps in, ``data`` are a copy with the present draw of what is missing, and
+    ``observed`` what was given; elsewhere these are the same.
+
     A Dirichlet process whose concentration is a ``Gamma`` starts at that prior's mean. ``empty_scores`` are
     ln p(x_i) under an empty cluster, where the caller has them already.
 
@@ -103,14 +106,16 @@ class MixtureState(PartitionState):
         self.family = family
         self.learning = learning
         self.family_version = 0  # changes with the family: what moves keep may be of an earlier one
-        self.data = data
+        self.observed, self.data = data, family.completed(data)
+        self.missing = None if self.data is data else np.isnan(data)
         self.n = n
         self.prior_spec = prior
         self.concentration = first_concentration(prior)
         self.labels = np.full(n, -1, dtype=np.int32)
         self.n_clusters = 0
         self.n_moved = 0
-        self._order = np.arange(n)
+        with_gaps = np.zeros(n, np.bool_) if self.missing is None else self.missing.any(axis=1)
+        self._order, self.rows_with_gaps = np.flatnonzero(~with_gaps), np.flatnonzero(with_gaps)
         self._allocate(FIRST_CAPACITY)
         self.empty_scores = score_empty(family, data, n) if empty_scores is None else empty_scores
 
@@ -130,7 +135,19 @@ class MixtureState(PartitionState):
         """Take other hyper-parameters, for the same data in the same clusters."""
         self.take_family(family)
         self.refresh()
-        self.empty_scores = score_empty(family, self.data, self.n)
+        self.empty_scores = score_empty(family, self.observed, self.n)
+
+    def fill_gaps(self, cells: np.ndarray) -> None:
+        """Take other values of what is missing; the caller brings statistics up to date."""
+        assert self.missing is not None
+        self.data[self.missing] = cells
+
+    @property
+    def scoring(self) -> Any:
+        """The statistics as ones that score ``observed`` data by what was observed of them."""
+        return (
+            self.stats if self.missing is None else self.family.scoring(self.stats, self.observed, self.data)
+        )
 
     def log_prior(self) -> float:
         """Log prior of the partition, and of what is learned beside it."""
@@ -138,7 +155,8 @@ class MixtureState(PartitionState):
 
     def record(self) -> dict[str, float | int | np.ndarray]:
         """One draw."""
-        return {**super().record(), **self._learned()}
+        filled = {} if self.missing is None else {"missing_cells": self.data[self.missing]}
+        return {**super().record(), **self._learned(), **filled}
 
     def empty_clusters(self, n_clusters: int) -> Any:
         """Return statistics of empty clusters, for moves that try things out."""
@@ -150,15 +168,23 @@ class MixtureState(PartitionState):
             raise DataError(f"{move} needs every datum in a group: make a Gibbs sweep first")
 
     def sweep(self, rng: np.random.Generator, order: np.ndarray | None = None) -> int:
-        """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved."""
+        """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved.
+
+        Without an ``order``, those whose gaps are filled in are left out: see
+        :class:`permix.moves.MissingCells`.
+        """
+        filling = order is not None and self.missing is not None
         order = self._order if order is None else order
+        visit: Any = gibbs_sweep
+        if filling:  # what is not asked for is not compiled
+            from permix.moves.missing_cells_jit import sweep_gaps as visit
         prior = self.prior
         weights = (prior.joining, prior.opening)
         position = n_moved = 0
         while True:
-            data = (self.stats, self.data, self.empty_scores)
+            data = (self.scoring, self.observed) if filling else (self.stats, self.data)
             clusters = (self.labels, self.sizes, self.scores, order, position, self.n_clusters)
-            position, self.n_clusters, moved = gibbs_sweep(rng, *weights, *data, *clusters)
+            position, self.n_clusters, moved = visit(rng, *weights, *data, self.empty_scores, *clusters)
             n_moved += moved
             if position == len(order):
                 return n_moved
@@ -217,6 +243,7 @@ class MixtureState(PartitionState):
             "n_clusters": np.array(self.n_clusters),
             "concentration": np.array(self.concentration),
             "capacity": np.array(self.capacity),
+            **({} if self.missing is None else {"missing_cells": self.data[self.missing]}),
             **{name: np.array(value) for name, value in self._learned().items()},
         }
 
@@ -240,6 +267,11 @@ class MixtureState(PartitionState):
         self.n_clusters, self.concentration = n_clusters, concentration
         if capacity != self.capacity:
             self._allocate(capacity)
+        if self.missing is not None:
+            cells = np.asarray(arrays["missing_cells"], dtype=np.float64)
+            if cells.shape != (int(self.missing.sum()),) or not np.all(np.isfinite(cells)):
+                raise DataError("the checkpoint's missing cells are not those of these data")
+            self.fill_gaps(cells)
         learned = {}
         for name, present in self._learned().items():
             value = np.asarray(arrays[name], dtype=np.float64)
@@ -255,7 +287,7 @@ class MixtureState(PartitionState):
 def score_empty(family: Family, data: Any, n: int) -> np.ndarray:
     """Return ln p(x_i) under an empty cluster for every datum."""
     scores = np.empty((n, 1))
-    score_new_data(empty_statistics(family, data, 1), data, n, 1, scores)
+    score_new_data(family.scoring(empty_statistics(family, data, 1), data, data), data, n, 1, scores)
     return scores[:, 0]
 
 

@@ -48,6 +48,9 @@ class PointEstimate:
         Number of searches that were completed.
     best_draw : ndarray of int32, shape (n,), optional
         The draw of least mean loss.
+    placed : ndarray of bool, shape (n,), optional
+        Who is in their group in most draws, where that is not everybody; the losses are of these. See
+        :mod:`permix.posterior.placed`.
     """
 
     labels: IntArray = field(repr=False)
@@ -58,6 +61,7 @@ class PointEstimate:
     best_draw_loss: float
     n_runs: int
     best_draw: IntArray | None = field(default=None, repr=False, compare=False)
+    placed: npt.NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         name = {"vi": "variation of information, bits", "binder": "Binder, fraction of pairs"}[self.loss]

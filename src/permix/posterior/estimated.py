@@ -68,11 +68,16 @@ def nearest_partition(
     Where groups overlap, data that might be in several of them would be shown as groups of their own, and
     there would be more groups than in any draw.
     """
-    labels = evenly_spaced(draws.arrays[quantity], MAX_ESTIMATE_DRAWS)
+    return estimate_of(draws.arrays[quantity], draws.arrays[number], settings)
+
+
+def estimate_of(draws: Array, numbers: Array, settings: Any) -> PointEstimate:
+    """Do as :func:`nearest_partition`, with labels (chain, draw, observation) and numbers of groups given."""
+    labels = evenly_spaced(draws, MAX_ESTIMATE_DRAWS)
     return point_estimate(
         labels,
         loss=settings.loss,
-        max_clusters=max(1, int(np.median(draws.arrays[number]))),
+        max_clusters=max(1, int(np.median(numbers))),
         n_runs=FEW_RUNS if labels.size > MANY_LABELS else None,
         random_state=0,
         n_jobs=settings.n_jobs,
@@ -109,7 +114,11 @@ def spaced(n: int, most: int) -> npt.NDArray[np.int64]:
     return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
 
 
-def by_size(labels: Array) -> npt.NDArray[np.int64]:
-    """Renumber groups so that 0 is the largest; ties in order of first appearance."""
-    _, first, group, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+def by_size(labels: Array, counted: Array | None = None) -> npt.NDArray[np.int64]:
+    """Renumber groups so that 0 is the largest; ties in order of first appearance.
+
+    Of members, those count that are ``counted``; by default all.
+    """
+    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
+    sizes = np.bincount(group, weights=counted)
     return np.argsort(np.lexsort((first, -sizes)))[group]

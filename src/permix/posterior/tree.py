@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 # Names of the axes that follow chain and draw, where the caller does not say otherwise.
 DIMS = {
     "labels": ["observation"],
+    "missing_cells": ["missing_cell"],
     "row_labels": ["row"],
     "column_labels": ["column"],
-    "scale": ["column"],
     "prior_rate": ["place"],
+    **{name: ["column"] for name in ("scale", "noise_scale", "within_share", "shape")},
 }
 
 

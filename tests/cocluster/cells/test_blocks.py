@@ -35,7 +35,7 @@ def block(prior, n, sums):
 
 @kernel
 def gain(prior, n, sums, m, slots, values, n_active):
-    return log_gain(prior, n, sums, m, slots, values, n_active)
+    return log_gain(prior, n, sums, m, slots, values, 0, n_active)
 
 
 @pytest.mark.parametrize("base", [1e-30, 0.3, 1.0, 25.0])

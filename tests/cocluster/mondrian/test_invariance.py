@@ -17,9 +17,19 @@ from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.mondrian.moves import ChangeCuts, PlaceLines, RedrawSubtree, RotateCuts
 from permix.cocluster.mondrian.moves_jit import SHIFT, STRETCH, TIMES
-from permix.cocluster.mondrian.rotate_jit import log_without_times
+from permix.cocluster.mondrian.rotate_jit import log_without_times, turn
 from permix.cocluster.mondrian.state import MondrianData, MondrianState
-from permix.cocluster.mondrian.tree_jit import CUT, FIRST, PARENT, SECOND, TIME, log_density
+from permix.cocluster.mondrian.tree_jit import (
+    AXIS,
+    CUT,
+    FIRST,
+    LEAF,
+    PARENT,
+    SECOND,
+    TIME,
+    draw_time,
+    log_density,
+)
 from permix.moves.base import Info, Move
 from permix.partitions.mondrian import sample_mondrian
 from tests.every_run import turns_in_every_run
@@ -172,6 +182,27 @@ def test_what_exchanges_are_weighed_by_is_the_prior_without_the_times_drawn():
     # The twin: a density that still holds the times is none of that.
     numbers[left, TIME] = 0.3
     assert abs(log_density(state.tree, node, state.budget) - np.log(at)) > 0.01
+
+
+def test_parallel_cuts_exchanged_without_weighing_are_rejected():
+    """The twin: the exchange is made whatever room it leaves for the time of the lower cut."""
+
+    class Unweighed(Move):
+        def step(self, rng, state):
+            links, made = state.tree.links, 0
+            for _ in range(30):
+                node, side = (
+                    int(rng.choice(np.flatnonzero(links[:, AXIS] >= LEAF))),
+                    int(rng.choice([FIRST, SECOND])),
+                )
+                child = links[node, side]
+                if links[node, AXIS] >= 0 and links[child, AXIS] == links[node, AXIS]:
+                    turn(state.tree, node, side)
+                    draw_time(rng, state.tree, child, state.budget)
+                    made += 1
+            return Info("unweighed", 30, made)
+
+    assert deviations("none", Unweighed(), 1000).max() > MOST
 
 
 def test_a_move_of_another_prior_is_rejected():

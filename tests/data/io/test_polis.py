@@ -41,9 +41,9 @@ def test_the_latest_vote_counts(tmp_path, recwarn):
     path = tmp_path / "votes.csv"
     path.write_text(VOTES)
     found = cells_of(path)
-    assert found == {("7", "0"): -1.0, ("7", "1"): -1.0, ("8", "0"): 0.0, ("8", "1"): 1.0}
+    assert found == {("7", "0"): "disagree", ("7", "1"): "disagree", ("8", "0"): "pass", ("8", "1"): "agree"}
     assert "2 votes were replaced by later ones" in repr(permix.read_cells(path))
-    assert not recwarn.list  # -1 is a vote, not a code for missing
+    assert not recwarn.list
 
 
 def test_columns_that_count_votes_are_no_statements(tmp_path):
@@ -57,13 +57,18 @@ def test_statements_are_called_by_their_text(tmp_path):
     (tmp_path / "votes.csv").write_text(VOTES)
     (tmp_path / "comments.csv").write_text(COMMENTS)
     cells = permix.read_cells(tmp_path / "votes.csv")
-    assert cells.column_names == ("0: Tea is better, always", "1: Milk goes first")
+    assert cells.column_names == ("0", "1")
+    assert cells.column_labels() == ["0: Tea is better, always", "1: Milk goes first"]
 
 
-def test_passes_may_be_missing(tmp_path):
+@pytest.mark.parametrize("missing", ["pass", 0])
+def test_passes_may_be_missing(tmp_path, recwarn, missing):
     path = tmp_path / "votes.csv"
     path.write_text(VOTES)
-    assert ("8", "0") not in cells_of(path, missing=0)
+    found = cells_of(path, missing=missing)
+    assert ("8", "0") not in found
+    assert len(found) == 3
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize(("wrong", "line"), [("100,Mon,0,7,2", 2), ("noon,Mon,0,7,1", 2), ("100,Mon,0,7", 2)])

@@ -205,7 +205,7 @@ def test_what_is_refused_does_not_warn_first(tmp_path):
     ("kind", "line", "words"),
     [
         ("soi", "x: 1,2", "does not start with a count"),
-        ("soi", "0: 1,2", "does not start with a count"),
+        ("soi", "-1: 1,2", "does not start with a count"),
         ("soi", "-3: 1,2", "does not start with a count"),
         ("soi", "2.5: 1,2", "does not start with a count"),
         ("soi", "1,2", "does not start with a count"),

@@ -457,7 +457,9 @@ def test_options_are_passed_on(tmp_path):
     with pytest.raises(DataError, match="layout"):
         read(tmp_path / "v.soi", layout="ranks")
     (tmp_path / "v.xyz").write_text("tea\n")
-    with pytest.raises(DataError, match=r"known endings are \.soc.* does not look like ballots"):
+    with pytest.raises(
+        DataError, match=r"neither the ending nor the content says .*\.soc.*ballots of Dominion"
+    ):
         read(tmp_path / "v.xyz")
     with pytest.raises(DataError, match="known endings"):
         write(votes, tmp_path / "v")

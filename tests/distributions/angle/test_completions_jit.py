@@ -15,6 +15,7 @@ from permix.distributions.angle import completions_jit as kernels
 from permix.distributions.angle.scores import standard_scores
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, next_word, open_stream
+from tests.every_run import first_in_every_run
 
 ITEM_BITS, COARSE_BITS = 20, 19
 FOUR = [(listed, below) for k in range(5) for listed in permutations(range(4), k) for below in (False, True)]
@@ -167,7 +168,8 @@ def test_uniform_draws_are_uniform():
 
 def test_moves_reach_every_completion_under_a_flat_model():
     for listed, below in FOUR:
-        draws, orders = np.empty((2000, 4), np.int32), completions(listed, below, 4)
+        # One of 24 is left out by all of so many draws once in 10^9 runs.
+        draws, orders = np.empty((600, 4), np.int32), completions(listed, below, 4)
         start = np.array(orders[0], np.int32)
         moved_draws(start, as_row(listed), len(listed), below, np.zeros(4), standard_scores(4), 40, draws)
         assert set(map(tuple, draws.tolist())) == set(orders)
@@ -295,6 +297,9 @@ def has_something_to_move(listed, below, t):
 
 
 MOVING = [(listed, below) for listed, below in FOUR if has_something_to_move(listed, below, 4)]
+EVERY_THIRD = pytest.mark.parametrize(
+    "patterns", first_in_every_run([MOVING[::3], MOVING[1::3], MOVING[2::3]]), ids=range(3)
+)
 
 
 def leaves_invariant(matrix, distribution):
@@ -305,9 +310,10 @@ def leaves_invariant(matrix, distribution):
     )
 
 
-def test_one_proposal_leaves_the_distribution_and_reaches_everything():
+@EVERY_THIRD
+def test_one_proposal_leaves_the_distribution_and_reaches_everything(patterns):
     scores, tilts = standard_scores(4), a_direction(4, 4, 4.0)
-    for listed, below in MOVING:
+    for listed, below in patterns:
         matrix = transition_matrix(listed, below, tilts, scores)
         assert leaves_invariant(matrix, distribution_of(listed, below, tilts, scores))
         assert (np.linalg.matrix_power(matrix, 2 * len(matrix)) > 0.0).all()
@@ -371,10 +377,11 @@ def test_the_kernel_is_the_reference(t, concentration):
     assert min(seen.values()) > 100
 
 
-def test_frequencies_of_the_chain_for_every_pattern():
+@EVERY_THIRD
+def test_frequencies_of_the_chain_for_every_pattern(patterns):
     """After 40 proposals from one start, against the power of the matrix; nearly the distribution itself."""
     scores, tilts = standard_scores(4), a_direction(4, 7, 3.0)
-    for listed, below in MOVING:
+    for listed, below in patterns:
         orders = completions(listed, below, 4)
         start = orders[-1]
         draws = np.empty((2000, 4), np.int32)
@@ -532,7 +539,7 @@ def test_annealed_weights_are_unbiased():
             assert misses(-tilts) > 6.0
 
 
-@pytest.mark.parametrize("ratio", [0.5, 2.0, 10.0])
+@pytest.mark.parametrize("ratio", first_in_every_run([2.0, 0.5, 10.0]))
 def test_annealed_sums_against_exact_ones(ratio):
     """Errors in units of their standard errors, over rows of 6 to 10 items, are standard normal, about."""
     z = []

@@ -31,6 +31,7 @@ from permix.dp_mallows.lists.published_jit import (
     slice_theta,
 )
 from permix.kernels.streams import new_stream, open_stream
+from tests.every_run import pairs_in_every_run
 from tests.oracles.dp_mallows import kolmogorov_bound
 
 # Quadrature in u = ln θ: Gauss and Legendre's rule on 150 panels, ψ summed term by term.
@@ -107,10 +108,12 @@ MEAN_SKIPS = {
 }
 
 
-@pytest.mark.parametrize("mean_skip", MEAN_SKIPS)
-@pytest.mark.parametrize("n_items", [1, 2, 3, 8, 65, 601])
-@pytest.mark.parametrize(("strength", "rate"), [(1.0, 1.0), (0.01, 0.1), (0.2, 1.0), (60.0, 2.0)])
-def test_integral(strength, rate, n_items, mean_skip):
+@pytest.mark.parametrize(
+    ("prior", "n_items", "mean_skip"),
+    pairs_in_every_run([(1.0, 1.0), (0.01, 0.1), (0.2, 1.0), (60.0, 2.0)], [1, 2, 3, 8, 65, 601], MEAN_SKIPS),
+)
+def test_integral(prior, n_items, mean_skip):
+    strength, rate = prior
     for n_lists in (3, 100_000):
         made = tables(n_items, 1, strength, rate, n_lists)
         for count in {0, 1, 3, 40, 3000, 100_000}:

@@ -49,10 +49,10 @@ def log_block(prior, n, sums):
     raise NotImplementedError("log_block is implemented per prior; call it from compiled code")
 
 
-def log_gain(prior, n, sums, m, slots, values, n_active):
+def log_gain(prior, n, sums, m, slots, values, first, last):
     """Return ln p(cells and ``m`` more) - ln p(cells).
 
-    The further cells add ``values[a]`` to slot ``slots[a]``, for the first ``n_active`` entries.
+    The further cells add ``values[a]`` to slot ``slots[a]``, for entries ``first`` to ``last - 1``.
     """
     raise NotImplementedError("log_gain is implemented per prior; call it from compiled code")
 
@@ -128,11 +128,11 @@ def _log_block_of_counts(prior, n, sums):
 
 
 @implements(log_gain, of=CountPrior, argument="prior")
-def _log_gain_of_counts(prior, n, sums, m, slots, values, n_active):
+def _log_gain_of_counts(prior, n, sums, m, slots, values, first, last):
     if m == 0:
         return 0.0
     gain = total_rise(prior, n) - total_rise(prior, n + m)
-    for a in range(n_active):
+    for a in range(first, last):
         if values[a] != 0:
             present = sums[slots[a]]
             gain += slot_rise(prior, present + values[a]) - slot_rise(prior, present)
@@ -164,11 +164,11 @@ def _log_block_of_moments(prior, n, sums):
 
 
 @implements(log_gain, of=MomentPrior, argument="prior")
-def _log_gain_of_moments(prior, n, sums, m, slots, values, n_active):
+def _log_gain_of_moments(prior, n, sums, m, slots, values, first, last):
     if m == 0:
         return 0.0
     total, squares = sums[0], sums[1]
-    for a in range(n_active):
+    for a in range(first, last):
         if slots[a] == 0:
             total += values[a]
         else:

@@ -107,6 +107,11 @@ class CellFamily(abc.ABC):
     def means(self, n: Array, sums: Array) -> Array:
         """Return the posterior mean of each block's cells, in the user's units."""
 
+    def observed_means(self, n: Array, sums: Array) -> Array:
+        """Return the mean of each block's cells as they are, in the user's units; NaN of none."""
+        with np.errstate(invalid="ignore"):
+            return self.values(sums[..., 0] / n)
+
     @abc.abstractmethod
     def parameters(self, n: Array, sums: Array) -> dict[str, Array]:
         """Posterior means of the blocks' parameters, one row a block."""
@@ -237,6 +242,15 @@ class CategoricalCells(CellFamily):
         if not self.levels_are_numbers:
             raise DataError("levels that are text have no mean; see the probabilities")
         return self.probabilities(n, sums) @ np.array(self.levels, dtype=np.float64)
+
+    def shares(self, n: Array, sums: Array) -> Array:
+        """Return which share of each block's cells has each level; NaN of none."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums / np.asarray(n)[..., None])
+
+    def observed_means(self, n: Array, sums: Array) -> Array:
+        """Return the mean of each block's cells as they are, where levels are numbers; NaN of none."""
+        return self.shares(n, sums) @ np.array(self.levels, dtype=np.float64)
 
     def draw(self, rng: np.random.Generator, n: Array, sums: Array, block: Array) -> Array:
         """Draw probabilities of the levels of every block, then levels."""

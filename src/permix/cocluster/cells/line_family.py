@@ -78,6 +78,10 @@ class LineFamily(abc.ABC):
     def statistics(self, capacity: int) -> NamedTuple:
         """Return room for ``capacity`` clusters, all empty."""
 
+    def completed(self, data: Any) -> Any:
+        """Return the lines as they are: cells that are missing are no part of them."""
+        return data
+
 
 class LineCountFamily(LineFamily):
     """Clusters of lines under a Dirichlet prior of the levels of each block.

@@ -82,6 +82,7 @@ class BaseLabels(Categorical):
 
     def statistics(self, capacity: int) -> CategoricalStats:
         stats = super().statistics(capacity)
+        assert self.pseudo_count is not None
         n_labels = np.diff(stats.offsets)
         return stats._replace(
             pseudo_counts=np.repeat(self.pseudo_count / n_labels, n_labels),

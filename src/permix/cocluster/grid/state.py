@@ -47,7 +47,7 @@ class Axis:
     def _take(self, family: LineFamily, prior: PartitionPrior, empty_scores: np.ndarray) -> None:
         self.family = family
         self._empty = family.statistics(1)
-        # Of a family, a mixture asks for statistics alone.
+        # Of a family, a mixture asks for statistics, and whether it fills gaps in.
         self.mixture = MixtureState(cast(Family, family), self.data, family.n_lines, prior, empty_scores)
 
     def given(self, labels: np.ndarray, n_groups: int) -> MixtureState:

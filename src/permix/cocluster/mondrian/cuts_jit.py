@@ -119,10 +119,11 @@ def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
         for other in range(other_lines.shape[0]):
             inside[other] = 0 if first <= other_lines[other] < last else -1
         room = room_for(tree, data[axis], inside, 1)
-        free, sides, side_cells, side_sums, log_q, n_inside = _divide(
-            rng, n_scans, prior, data[axis], lines, inside, room, bounds, log_sides, not adding
+        whole = (tree.links[node, CELLS], tree.sums[node])
+        free, sides, side_cells, side_sums, log_q, n_summed = _divide(
+            rng, n_scans, prior, data[axis], lines, inside, room, whole, bounds, log_sides, not adding
         )
-        work += LINE_SUMMED * n_inside + 2 * (n_scans + 2) * free.shape[0]
+        work += LINE_SUMMED * n_summed + 2 * (n_scans + 2) * free.shape[0]
         if adding:
             log_ratio -= tree.numbers[node, MARGINAL]
             for side in range(2):
@@ -162,11 +163,12 @@ def _longer(array, more):
 
 
 @kernel
-def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, forced):
+def _divide(rng, n_scans, prior, data, places, inside, room, whole, bounds, log_sides, forced):
     """Divide the lines between neighboring cuts anew; ``forced``, keep them and find ln q.
 
-    Lines of the node that are beyond the neighboring cuts stay on their side. The launch state comes from
-    sequential allocation in random order and further scans.
+    Lines of the node that are beyond the neighboring cuts stay on their side; where they are fewer, they are
+    summed, and on the other side is what is left of the ``whole``, the cells of the node and what they add up
+    to. The launch state comes from sequential allocation in random order and further scans.
 
     Returns
     -------
@@ -177,15 +179,20 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
     side_cells, side_sums : ndarray
         What all lines on either side add up to within the node.
     log_q : float
-    n_inside : int
-        How many lines are in the node.
+    n_summed : int
+        How many lines were summed.
     """
     low, below, cut, above, high = bounds
     n_slots, most = room.seen.shape[0], room.slots.shape[0]
-    n = n_inside = 0
+    n = n_below = n_above = 0
     for line in range(places.shape[0]):
         n += below <= places[line] < above
-        n_inside += low <= places[line] < high
+        n_below += low <= places[line] < below
+        n_above += above <= places[line] < high
+    # Between these are the lines to sum.
+    fewer = LEFT if n_below < n_above else RIGHT
+    start = low if fewer == LEFT else below
+    stop = above if fewer == LEFT else high
     free = np.empty(n, np.int64)
     cells = np.empty(n, np.int64)
     sides = np.empty(n, np.int64)
@@ -196,13 +203,13 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
     side_cells = np.empty(2, np.int64)
     side_sums = np.empty((2, n_slots), room.sums.dtype)
     for side in range(2):
-        side_cells[side] = 0
+        side_cells[side] = 0 if side == fewer else whole[0]
         for slot in range(n_slots):
-            side_sums[side, slot] = 0
+            side_sums[side, slot] = 0 if side == fewer else whole[1][slot]
     index = 0
     end = 0
     for line in range(places.shape[0]):
-        if not low <= places[line] < high:
+        if not start <= places[line] < stop:
             continue
         n_active = sum_line(data, line, inside, room)
         side = LEFT if places[line] < cut else RIGHT
@@ -210,10 +217,12 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
             if end + n_active > slots.shape[0]:
                 slots = _longer(slots, n_active)
                 values = _longer(values, n_active)
+            side_cells[1 - fewer] -= room.cells[1]
             for a in range(n_active):
                 if room.sums[1, a] != 0:
                     slots[end] = room.slots[a]
                     values[end] = room.sums[1, a]
+                    side_sums[1 - fewer, slots[end]] -= values[end]
                     end += 1
             free[index] = line
             cells[index] = room.cells[1]
@@ -222,13 +231,16 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
             starts[index] = end
         else:
             side_cells[side] += room.cells[1]
+            side_cells[1 - fewer] -= room.cells[1]
             for a in range(n_active):
                 side_sums[side, room.slots[a]] += room.sums[1, a]
+                side_sums[1 - fewer, room.slots[a]] -= room.sums[1, a]
     present, order = np.empty(n, np.int64), np.empty(n, np.int64)
     for index in range(n):
         present[index] = sides[index]
         order[index] = index
     shuffle(rng, order)
+    left_sums, right_sums = side_sums[LEFT], side_sums[RIGHT]
     log_q = 0.0
     for scan in range(n_scans + 2):
         for position in range(n):
@@ -241,9 +253,9 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
                     side_sums[side, slots[entry]] -= values[entry]
             gain = 0.0
             if cells[index] > 0:
-                own = (slots[first:last], values[first:last], last - first)
-                gain += log_gain(prior, side_cells[LEFT], side_sums[LEFT], cells[index], *own)
-                gain -= log_gain(prior, side_cells[RIGHT], side_sums[RIGHT], cells[index], *own)
+                own = (cells[index], slots, values, first, last)
+                gain += log_gain(prior, side_cells[LEFT], left_sums, *own)
+                gain -= log_gain(prior, side_cells[RIGHT], right_sums, *own)
             log_odds = gain + log_sides[LEFT] - log_sides[RIGHT]
             is_last = scan == n_scans + 1
             if is_last and forced:
@@ -257,4 +269,4 @@ def _divide(rng, n_scans, prior, data, places, inside, room, bounds, log_sides, 
             side_cells[side] += cells[index]
             for entry in range(first, last):
                 side_sums[side, slots[entry]] += values[entry]
-    return free, sides, side_cells, side_sums, log_q, n_inside
+    return free, sides, side_cells, side_sums, log_q, n + min(n_below, n_above)

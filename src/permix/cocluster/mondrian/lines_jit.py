@@ -18,10 +18,10 @@ from numba.core import types
 from numba.extending import overload
 
 from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines
-from permix.cocluster.cells.blocks_jit import log_gain
+from permix.cocluster.cells.blocks_jit import log_gain, slot_rise, total_rise
 from permix.cocluster.cells.cell_lines_jit import Lines
 from permix.cocluster.mondrian.tree_jit import AXIS, CELLS, CUT, HIGH, LEAF, LOW, mark_leaves, nodes_below
-from permix.kernels.jit import implements, inlined, is_instance, kernel
+from permix.kernels.jit import inlined, is_instance, kernel
 from permix.kernels.random import categorical_log_overwrite
 
 # --- what a line says -----------------------------------------------------------------------------
@@ -137,8 +137,7 @@ def _choose_by_interval(data, line, intervals, room):
         return _bases_by_interval
     if is_instance(data, LabelLines):
         return _labels_by_interval
-    levels = is_instance(data, Lines) and isinstance(data.types[2].dtype, types.Integer)
-    return _levels_by_interval if levels else _numbers_by_interval
+    return _levels_by_interval if _has_levels(data) else _numbers_by_interval
 
 
 def _no_classes(data, intervals, n_intervals, n_slots):
@@ -322,9 +321,88 @@ def sweep(rng, axis, prior, tree, data, places, other_places):
     raise NotImplementedError("sweep is implemented per kind of data; call it from compiled code")
 
 
-@implements(sweep, of=Lines, argument="data")
-def _sweep_cells(rng, axis, prior, tree, data, places, other_places):
+def _has_levels(data):
+    """Whether the cells of lines are codes of levels, by the type of the lines."""
+    return isinstance(data.types[2].dtype, types.Integer)
+
+
+def _sweep_levels(rng, axis, prior, tree, data, places, other_places):
+    return sweep_level_lines(rng, axis, prior, tree, data, places, other_places)
+
+
+def _sweep_numbers(rng, axis, prior, tree, data, places, other_places):
     return sweep_lines(rng, axis, prior, tree, data, places, other_places)
+
+
+@overload(sweep)
+def _choose_sweep(rng, axis, prior, tree, data, places, other_places):
+    if not is_instance(data, Lines):
+        return None
+    return _sweep_levels if _has_levels(data) else _sweep_numbers
+
+
+@kernel
+def sweep_level_lines(rng, axis, prior, tree, data, places, other_places):
+    """Do as :func:`sweep_lines` where cells have levels, three times as fast: nothing is looked up twice.
+
+    Statistics of leaves are side by side while the sweep lasts, the number of cells after those of levels.
+    """
+    frame = frame_of(tree, 0, axis, other_places)
+    leaves, ranges, steps = frame.leaves, frame.ranges, frame.steps
+    n_leaves, n_levels, n_others = leaves.shape[0], tree.sums.shape[1], frame.other_edges.shape[0] - 1
+    counts = np.empty((n_leaves, n_levels + 1), np.int64)
+    for index in range(n_leaves):
+        counts[index, n_levels] = tree.links[leaves[index], CELLS]
+        for level in range(n_levels):
+            counts[index, level] = tree.sums[leaves[index], level]
+    # What a line has in the intervals of the other axis before each edge.
+    before = np.empty((n_others + 1, n_levels + 1), np.int64)
+    n_moved = 0
+    for line in range(places.shape[0]):
+        own = leave(rng, frame, places, line)
+        if own < 0:
+            continue
+        for g in range(n_others + 1):
+            for level in range(n_levels + 1):
+                before[g, level] = 0
+        for cell in range(data.starts[line], data.starts[line + 1]):
+            g = frame.other_intervals[data.others[cell]] + 1
+            before[g, data.codes[cell]] += 1
+            before[g, n_levels] += 1
+        for g in range(n_others):
+            for level in range(n_levels + 1):
+                before[g + 1, level] += before[g, level]
+        for index in range(n_leaves):
+            g0, g1 = ranges[index, 2], ranges[index, 3]
+            m = before[g1, n_levels] - before[g0, n_levels]
+            if m == 0:
+                continue
+            h0, h1 = ranges[index, 0], ranges[index, 1]
+            inside = 1 if h0 <= own < h1 else 0
+            n = counts[index, n_levels] - inside * m
+            counts[index, n_levels] = n
+            gain = total_rise(prior, n) - total_rise(prior, n + m)
+            for level in range(n_levels):
+                x = before[g1, level] - before[g0, level]
+                if x != 0:
+                    present = counts[index, level] - inside * x
+                    counts[index, level] = present
+                    gain += slot_rise(prior, present + x) - slot_rise(prior, present)
+            steps[h0] += gain
+            steps[h1] -= gain
+        chosen = enter(rng, frame, places, line)
+        n_moved += chosen != own
+        for index in range(n_leaves):
+            if ranges[index, 0] <= chosen < ranges[index, 1]:
+                g0, g1 = ranges[index, 2], ranges[index, 3]
+                for level in range(n_levels + 1):
+                    counts[index, level] += before[g1, level] - before[g0, level]
+    for index in range(n_leaves):
+        tree.links[leaves[index], CELLS] = counts[index, n_levels]
+        for level in range(n_levels):
+            tree.sums[leaves[index], level] = counts[index, level]
+    mark_leaves(prior, tree, 0)
+    return n_moved
 
 
 @kernel
@@ -355,7 +433,7 @@ def sweep_lines(rng, axis, prior, tree, data, places, other_places):
                 tree.links[leaf, CELLS] -= m
                 for a in range(n_active):
                     tree.sums[leaf, room.slots[a]] -= part[a]
-            gain = log_gain(prior, tree.links[leaf, CELLS], tree.sums[leaf], m, room.slots, part, n_active)
+            gain = log_gain(prior, tree.links[leaf, CELLS], tree.sums[leaf], m, room.slots, part, 0, n_active)
             frame.steps[h0] += gain
             frame.steps[h1] -= gain
         chosen = enter(rng, frame, places, line)

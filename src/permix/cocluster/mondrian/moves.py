@@ -17,6 +17,8 @@ from permix.partitions.mondrian import draw_cuts
 
 # Cuts proposed in the first step of burn-in, which is the least, and the most in any.
 FIRST_PROPOSALS, MOST_PROPOSALS = 20, 1000
+# Cuts proposed by one call of compiled code.
+AT_ONCE = 50
 # Weight of all earlier steps, in what proposals cost, after one more.
 MEMORY = 0.9
 
@@ -64,9 +66,14 @@ class ChangeCuts(Move):
         """Propose additions and removals, each as often."""
         if state.budget == 0.0:
             return Info("cuts", 0, 0)
-        state.make_room(2 * self.n_learned)
-        made = state.make(rng, CHANGE, self.n_learned, self.n_scans)
-        return Info("cuts", *made, work=float(state.work))
+        tried = accepted = work = 0
+        # In parts, so that trees need little room for what may be added: all of it is searched for leaves.
+        for first in range(0, self.n_learned, AT_ONCE):
+            n = min(AT_ONCE, self.n_learned - first)
+            state.make_room(2 * n)
+            made = state.make(rng, CHANGE, n, self.n_scans)
+            tried, accepted, work = tried + made[0], accepted + made[1], work + state.work
+        return Info("cuts", tried, accepted, work=float(work))
 
     def during_burn_in(self) -> Move:
         """Return the version that learns how many proposals to make, where they are not given."""
@@ -134,7 +141,9 @@ class ShiftCuts(Proposals):
 
 @dataclasses.dataclass
 class RotateCuts(Proposals):
-    """Exchange the order of crossing cuts; nodes whose parts are not both cut across cost nothing."""
+    """Exchange the order of cuts; nodes whose parts are not cut so that this is possible cost nothing."""
+
+    n_proposals: int = 200
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
         return Info("rotate", *state.make(rng, ROTATE, self.n_proposals))

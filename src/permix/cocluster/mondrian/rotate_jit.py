@@ -1,5 +1,10 @@
 # mypy: ignore-errors
-"""Exchanging the order of crossing cuts in a Mondrian partition.
+"""Exchanging the order of cuts in a Mondrian partition: of parallel ones, and of crossing ones.
+
+A node cut at x1, whose right part is cut along the same axis at x2, is divided into the same three parts as
+a node cut at x2 first whose left part is cut at x1. Only cuts between two leaves can be removed, and the
+exchange brings others to where they are such. It keeps the time of the upper cut and draws that of the lower
+one from its conditional.
 
 A node cut along one axis at x, whose parts are both cut along the other, at y1 and y2 with no line and no cut
 between them, divides its cells into the same four groups as a node cut at y1 first whose parts are cut at x
@@ -42,6 +47,21 @@ def rotate_cuts(rng, n_proposals, budget, tree, places):
         if node < 0:
             break
         axis = tree.links[node, AXIS]
+        side = FIRST if rng.random() < 0.5 else SECOND
+        child = tree.links[node, side]
+        if tree.links[child, AXIS] == axis:
+            n_tried += 1
+            time = tree.numbers[child, TIME]
+            log_ratio = -_log_times_of(tree, child, budget)
+            turn(tree, node, side)
+            draw_time(rng, tree, child, budget)
+            log_ratio += _log_times_of(tree, child, budget)
+            if -rng.standard_exponential() < log_ratio:
+                n_accepted += 1
+            else:
+                turn(tree, node, FIRST if side == SECOND else SECOND)
+                tree.numbers[child, TIME] = time
+            continue
         left, right = tree.links[node, FIRST], tree.links[node, SECOND]
         if tree.links[left, AXIS] != 1 - axis or tree.links[right, AXIS] != 1 - axis:
             continue
@@ -78,6 +98,32 @@ def log_without_times(tree, node, budget):
         width, earliest, latest = time_span(tree, child, budget)
         value += width * (latest - tree.numbers[child, TIME]) + log_time_integral(width, earliest, latest)
     return value
+
+
+@kernel
+def _log_times_of(tree, node, budget):
+    """Return ln of the integral of e^(width × time) over all times that a cut may have."""
+    width, earliest, latest = time_span(tree, node, budget)
+    return width * latest + log_time_integral(width, earliest, latest)
+
+
+@kernel
+def turn(tree, node, side):
+    """Cut a node where its part on ``side`` is cut, along the same axis, and the other part where it was."""
+    other = FIRST if side == SECOND else SECOND
+    child = tree.links[node, side]
+    # The outer part of the child becomes the node's, and the node's other part the child's.
+    outer, inner, apart = tree.links[child, side], tree.links[child, other], tree.links[node, other]
+    tree.links[node, side] = outer
+    tree.links[node, other] = child
+    tree.links[child, side] = inner
+    tree.links[child, other] = apart
+    tree.links[outer, PARENT] = node
+    tree.links[apart, PARENT] = child
+    x = tree.numbers[node, CUT]
+    tree.numbers[node, CUT] = tree.numbers[child, CUT]
+    tree.numbers[child, CUT] = x
+    bound_parts(tree, node)
 
 
 @kernel

@@ -21,7 +21,7 @@ def _with_ids(*names: str) -> frozenset[str]:
 USUAL_NAMES = {
     "agent": _with_ids(
         *("agent", "assessor", "customer", "judge", "participant", "person", "rater", "respondent"),
-        *("reviewer", "subject", "user", "voter", "ballot", "response"),
+        *("reviewer", "subject", "user", "voter", "ballot", "response", "annotator", "evaluator", "labeler"),
     )
     | {"castvoterecord"},
     "item": _with_ids(

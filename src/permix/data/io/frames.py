@@ -1,4 +1,4 @@
-"""Tables of numbers or answers: a CSV or TSV file as a pandas frame."""
+"""Tables of numbers or answers: a CSV, TSV, Excel, Parquet or JSON file as a pandas frame."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permix.data.io import headers
-from permix.data.io.table_columns import guess_delimiter
-from permix.data.io.text_files import PathLike, read_text
+from permix.data.io.containers.lines import read_lines
+from permix.data.io.text_files import PathLike
 from permix.errors import FileFormatError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_frame(path: PathLike, delimiter: str | None = None, *, header: bool | None = None) -> pd.DataFrame:
-    """Read a table of numbers or answers from a text file, plain or gzipped.
+def read_frame(
+    path: PathLike, delimiter: str | None = None, *, header: bool | None = None, sheet: str | None = None
+) -> pd.DataFrame:
+    """Read a table of numbers or answers from a text file, plain or gzipped, or from Excel, Parquet or JSON.
 
     ``delimiter`` and ``header`` are found where they are left out, as :func:`permix.read_table` does. Columns
     of numbers are numeric, others text as it stands; blank cells (and NA, N/A, NaN, NULL) are NaN. In files
@@ -31,11 +33,12 @@ def read_frame(path: PathLike, delimiter: str | None = None, *, header: bool | N
     import pandas as pd
     from pandas.api.types import infer_dtype
 
-    text = read_text(path)
-    delimiter = delimiter or guess_delimiter(path, text)
+    whole = read_lines(path, delimiter, sheet)
+    delimiter = whole.delimiter
     number = partial(headers.is_number, delimiter=delimiter)
     decide = partial(headers.has_header, path, number=number)
-    found, _, rows = headers.split_header(path, text, delimiter, header, decide)
+    found, lines = headers.split_header(path, whole, header, decide)
+    rows = lines.fields
     names = [f"column{place}" for place in range(1, len(rows[0]) + 1)]
     if found is not None:
         names = [name or f"unnamed{place}" for place, name in enumerate(found, start=1)]

@@ -16,16 +16,39 @@ import numpy as np
 
 from permix.data.cells_codes import stands_for_nothing
 from permix.data.io.column_names import USUAL_NAMES, plain
-from permix.data.io.table_columns import BLANK, file_rows, refuse_same_names
+from permix.data.io.containers.lines import Lines
+from permix.data.io.table_columns import BLANK, refuse_same_names
 from permix.data.io.text_files import PathLike, shorten
-from permix.errors import Argument, FileFormatError, Message, PermixWarning
+from permix.errors import Argument, DataError, FileFormatError, Message, PermixWarning, about_parameters
 
 # Not "None" or "none", which are answers that people give.
 NOTHING = BLANK | {"N/A", "n/a", "#N/A", "NULL", "null", "<NA>"}
 DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
 _ROLES = frozenset().union(*USUAL_NAMES.values()) | {"id", "name", "index"}
 
-Lines = list[list[str]]
+Fields = list[list[str]]
+# From so many lines on, numbers of a row come back below.
+MANY_LINES = 50
+# Words that columns of lists are called by, besides those for places with a number.
+PLACE_WORDS = frozenset(
+    [
+        *(
+            "best",
+            "next",
+            "middle",
+            "last",
+            "worst",
+            "top",
+            "bottom",
+            "most",
+            "least",
+            "favorite",
+            "favourite",
+        ),
+        *("precinct", "district", "ward", "town", "city", "county", "region", "state", "country", "age"),
+        *("gender", "sex", "date", "time", "timestamp", "party", "language"),
+    ]
+)
 
 
 def is_usual_name(text: str) -> bool:
@@ -42,20 +65,22 @@ def is_number(text: str, delimiter: str = ",") -> bool:
 
 
 def split_header(
-    path: PathLike, text: str, delimiter: str, header: bool | None, decide: Callable[[Lines], bool]
-) -> tuple[list[str] | None, list[int], Lines]:
-    """Return the names of the columns (None where no line has them), line numbers and rows of a table.
+    path: PathLike, lines: Lines, header: bool | None, decide: Callable[[Fields], bool]
+) -> tuple[list[str] | None, Lines]:
+    """Return the names of the columns (None where no line has them) and the other lines of a table.
 
     ``decide`` says of all lines whether the first holds names, where the caller did not.
     """
-    rows = list(file_rows(path, text, delimiter))
-    lines, fields = [line for line, _ in rows], [row for _, row in rows]
-    if not (decide(fields) if header is None else header):
-        return None, lines, fields
-    refuse_same_names(path, fields[0], lines[0])
+    numbers, fields = lines.numbers, lines.fields
+    if lines.named and header is False:
+        with about_parameters():
+            raise DataError(f"{path} names its columns: ", Argument("header", False), " is for text files")
+    if not (lines.named or (decide(fields) if header is None else header)):
+        return None, lines
+    refuse_same_names(path, fields[0], numbers[0])
     if len(fields) == 1:
         raise FileFormatError(f"{path}: a header, but no rows after it", path)
-    return fields[0], lines[1:], fields[1:]
+    return fields[0], lines._replace(numbers=numbers[1:], fields=fields[1:])
 
 
 def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
@@ -70,7 +95,7 @@ def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
 
 def has_header(
     path: PathLike,
-    fields: Lines,
+    fields: Fields,
     *,
     number: Callable[[str], bool] = is_number,
     known: Callable[[str], bool] = is_usual_name,
@@ -82,6 +107,8 @@ def has_header(
     ``numbers_may_be_names`` whether columns are called by numbers all the time, as numbered items are.
     """
     first, body = fields[0], fields[1:]
+    if _lists_items(fields):
+        return False
     if not body:
         return not all(number(entry) for entry in first)
     below = [{row[place] for row in body} for place in range(len(first))]
@@ -109,6 +136,8 @@ def has_header(
         return not values
     if not filled or not plausible:
         return False
+    if _comes_back(first, body, values):
+        return False
     saved_index = first[0] == "" and "" not in below[0]
     if saved_index and _counts(values):
         return True
@@ -117,6 +146,53 @@ def has_header(
     if not all(re.fullmatch(r"[-+]?[0-9]+", entry) for place in filled for entry in below[place] - NOTHING):
         raise unsure_of_header(path, first, " (they are whole numbers, and those below are not)")
     return False
+
+
+def orders_have_header(
+    path: PathLike, fields: Fields, *, known: Callable[[str], bool] = is_usual_name
+) -> bool:
+    """Whether the first line of lists of items holds names of columns; an error where that is open.
+
+    Entries are items, whatever they look like: what tells is whether they come back below. Where words do
+    not, few lines leave open whether somebody listed items that nobody else did, unless some of the words are
+    those that columns are called by. No ballot is lost in silence.
+    """
+    first, body = fields[0], fields[1:]
+    if _lists_items(fields):
+        return False
+    again = {entry for row in body for entry in row}
+    if any((known(entry) or plain(entry) in PLACE_WORDS) and entry not in again for entry in first):
+        return True
+    named = [entry for entry in first if entry not in NOTHING]
+    if any(is_number(entry) for entry in named):
+        return has_header(path, fields, known=known, numbers_may_be_names=True)
+    if not body or any(entry in again for entry in named):
+        return False
+    if any(all(is_number(entry) for entry in column) for column in zip(*body, strict=True)):
+        return True  # a word over numbers
+    if len(body) < MANY_LINES:
+        raise unsure_of_header(path, first, " (nothing in it comes back below)")
+    return True
+
+
+def _lists_items(fields: Fields) -> bool:
+    """Whether an entry of the first line is a ranking, A>B>C, as those below it are."""
+    return any(
+        re.fullmatch("[^<>]+(>[^<>]+)+", entry) and all(">" in row[place] for row in fields[1:2])
+        for place, entry in enumerate(fields[0])
+    )
+
+
+def _comes_back(first: list[str], body: Fields, values: list[str]) -> bool:
+    """Whether numbers of a first line stand below in the same columns, over many lines.
+
+    Those of ids and ratings do. Names of items may as well, where items are 1, 2, 3, … and ranks stand below.
+    """
+    if len(body) < MANY_LINES:
+        return False
+    consecutive = sorted(map(int, values)) in ([*range(len(values))], [*range(1, len(values) + 1)])
+    again = sum(any(row[place] == entry for row in body) for place, entry in enumerate(first) if entry)
+    return not consecutive and again >= 2
 
 
 def _counts(entries: list[str]) -> bool:

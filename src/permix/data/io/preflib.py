@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
+from permix.data.ballots import Entry
 from permix.data.csr import indptr_of
 from permix.data.io.categories import category_order
 from permix.data.io.preflib_writer import UNIQUE_KEYS, groups_text
@@ -41,7 +42,6 @@ from permix.errors import (
     Message,
     ParameterError,
     PermixWarning,
-    Wording,
 )
 
 _NUMBER = re.compile(r"[0-9]{1,15}")  # fits 64 bits, also when many are added up
@@ -126,6 +126,7 @@ class _Reader:
         self.body_start = 0
         self.first_number = 1
         self.spelling: dict[str, str] = {}
+        self.n_idle = 0  # rows with a count of 0
 
     def fail(self, line: int, reason: str) -> NoReturn:
         text = shorten(self.lines[line - 1]) if 0 < line <= len(self.lines) else ""
@@ -134,8 +135,8 @@ class _Reader:
     def doubt(self, message: str) -> None:
         """An error, unless the caller said ``strict=False``."""
         if self.strict:
-            way_out = Wording(" (strict=False reads it all the same)", "; correct the file")
-            raise FileFormatError(Message(f"{self.path}: {message}", way_out), self.path)
+            way_out = ("; correct the file, or read it all the same with ", Argument("strict", False))
+            raise FileFormatError(Message(f"{self.path}: {message}", *way_out), self.path)
         warnings.warn(f"{self.path}: {message}", PermixWarning, stacklevel=4)
 
     # -- header ------------------------------------------------------------------------------
@@ -228,7 +229,7 @@ class _Reader:
             if not line.strip():
                 continue
             left, separator, right = line.partition(self.separator)
-            if not separator or not _NUMBER.fullmatch(left.strip()) or int(left) == 0:
+            if not separator or not _NUMBER.fullmatch(left.strip()):
                 self.fail(number, f"the line does not start with a count of voters and '{self.separator}'")
             text = right.replace(" ", "").replace("\t", "")
             if "{" in text or "}" in text:
@@ -250,11 +251,16 @@ class _Reader:
                 what = f"alternative {token!r} is not one of {self.first_number}..{last}"
                 self.fail(number, what if token else "an entry is empty")
             self._check_row(number, groups)
+            if int(left) == 0:
+                self.n_idle += 1
+                continue
             if self.first_number == 1 and "{" in text and text != (canonical := groups_text(groups)):
                 self.spelling[canonical] = text
             body.counts.append(int(left))
             body.rows.append(groups)
             body.lines.append(number)
+        if not body.rows and self.n_idle:
+            raise FileFormatError(f"{self.path}: all counts are 0", self.path)
         if not body.rows:
             raise FileFormatError(f"{self.path}: a header, but no orders after it", self.path)
         return body
@@ -282,7 +288,8 @@ class _Reader:
         found |= {key: len(body.rows) for key in UNIQUE_KEYS}
         for key, value in found.items():
             stated = self._number(key)
-            if stated is not None and stated != value:
+            idle = self.n_idle if key in UNIQUE_KEYS else 0
+            if stated is not None and stated not in (value, value + idle):
                 self.doubt(f"header says {key}: {stated}, but the body has {value}")
         n_categories = self._number("NUMBER CATEGORIES")
         for groups, line in zip(body.rows, body.lines, strict=True):
@@ -311,6 +318,10 @@ class _Reader:
     def build(self, body: Body, unlisted: Unlisted, said: Any = None) -> Rankings | Preferences:
         order = self._categories(body, said) if self.kind == "cat" else ()
         metadata: dict[str, Any] = {**self.header, "HEADER": self.header_lines}
+        metadata.pop("CLEANING", None)  # a header may have such a line
+        if self.n_idle:
+            left_out = Entry("rows with a count of 0", f"left out, {self.n_idle} of them", 0)
+            metadata["CLEANING"] = [left_out._asdict()]
         if self.spelling:
             metadata["SPELLING"] = self.spelling
         if order:

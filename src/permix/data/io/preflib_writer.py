@@ -174,7 +174,7 @@ def _header(
     names = {f"ALTERNATIVE NAME {i}": str(name) for i, name in enumerate(obj.items, start=1)}
     fixed = (
         *("HEADER", "SPELLING", "EMPTY CATEGORIES", "CATEGORY ORDER", "ALTERNATIVE NAME ", "CATEGORY NAME "),
-        *("NUMBER CATEGORIES", *UNIQUE_KEYS),
+        *("NUMBER CATEGORIES", "LAYOUT", *UNIQUE_KEYS),
     )
     for key, value in obj.metadata.items():
         # What is no line of text, such as what rules did to ballots, has no place in a header.

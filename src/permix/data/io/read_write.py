@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from permix.data.cleaning import Rules, clean
+from permix.data.cleaning_candidates import names_alike
 from permix.data.io import preflib, tables
-from permix.data.io.text_files import PREFLIB, TABLES, PathLike, check_file, plain_suffix
+from permix.data.io.abif import read_abif, write_abif
+from permix.data.io.item_table import attributes_from
+from permix.data.io.kinds import kind_of
+from permix.data.io.order_files import read_order_file
+from permix.data.io.text_files import PREFLIB, WRITTEN_TABLES, PathLike, check_file, plain_suffix
+from permix.data.labels import some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, about_parameters
+from permix.errors import Argument, DataError, PermixWarning, about_parameters
 
 if TYPE_CHECKING:
     from permix.data.io.ballots.formats import Recognized
@@ -28,35 +36,69 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
     Parameters
     ----------
     path : path
-        ``.soc .soi .toc .toi .cat`` (:func:`permix.read_preflib`), ``.csv .tsv .tab``
-        (:func:`permix.read_table`), ``.gz`` may follow; or a file, folder or zip of ballots
-        (:func:`permix.read_ballots`), found by what is in it, whose marks :func:`permix.clean` turns into
-        rankings.
+        ``.soc .soi .toc .toi .cat`` (:func:`permix.read_preflib`); tables ``.csv .tsv .tab .xlsx .parquet
+        .jsonl`` (:func:`permix.read_table`); ``.abif``; ``.gz`` may follow. Or a file, folder or zip of
+        ballots (:func:`permix.read_ballots`), whose marks :func:`permix.clean` turns into rankings. Files
+        with other endings are told by what is in them.
     **options
         Passed on. For all: the rules of :func:`permix.clean`. PrefLib files and tables: ``unlisted`` (left
         out, "unknown" for ratings and "below" for all else). PrefLib files: ``strict``, ``categories``.
         Tables: ``layout``, ``items``, ``agent_column``, ``count_column``, ``on_cycle``, ``ignore``,
-        ``delimiter``, ``header``. Ballots: ``contest``.
+        ``delimiter``, ``header``, ``ties``, ``sheet``. Ballots: ``contest``, ``sheet``. Tables and ballots:
+        ``group_columns``, columns that say something of the agents, such as precinct or age, which become
+        ``covariates``. For all: ``item_table``, the path of a table of attributes of items (party, color, …)
+        by name.
     """
+    item_table = options.pop("item_table", None)
+    votes = _read(path, options)
+    if item_table is None:
+        return votes
+    known = attributes_from(item_table, votes.items, votes.item_attributes)
+    return votes._replaced(item_attributes=known)
+
+
+def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
     rules = {name: options.pop(name) for name in CLEANING if name in options}
-    ballots = None if _says_layout(options) else _ballots(path)
+    ballots = None if _says_layout(options) else _ballots(path, options.get("sheet"))
     if ballots is not None:
-        _refuse_options(path, [name for name in options if name != "contest"], "ballots")
-        return clean(ballots.read(options.get("contest")), **rules)
-    try:
-        kind = _kind(path)
-    except DataError as error:
-        formats = (
-            "Dominion, Hart, ES&S, Clear Ballot, NIST's common data format, Scottish councils and VoteKit"
+        known = ("contest", "sheet", "group_columns")
+        _refuse_options(path, [name for name in options if name not in known], "ballots")
+        marked = ballots.read(options.get("contest")).keeping(options.get("group_columns", ()))
+        return clean(marked, **rules)
+    if Path(path).is_dir():
+        raise IsADirectoryError(
+            f"{path} is a folder, not a file, and no ballots of Dominion or Hart lie in it"
         )
-        raise DataError(f"{error}. What is in it does not look like ballots of {formats} either") from None
-    reader = preflib.read_preflib if kind == "preflib" else tables.read_table
-    readers = [reader] if reader is preflib.read_preflib else [reader, tables.from_frame]
-    known = {name for taking in readers for name in inspect.signature(taking).parameters}
     check_file(path)
-    _refuse_options(path, [name for name in options if name not in known], kind)
-    found = reader(path, **options)
-    return clean(found, **rules) if rules else found
+    kind = kind_of(path).name
+    reader = READERS[kind]
+    readers = [reader, tables.from_frame] if kind == "table" else [reader]
+    taken = {name for taking in readers for name in inspect.signature(taking).parameters}
+    _refuse_options(path, [name for name in options if name not in taken], kind)
+    found: Rankings | Preferences = reader(path, **options)
+    if rules:
+        return clean(found, **rules)
+    _warn_of_names_alike(path, found)
+    return found
+
+
+def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
+    """Say which names may be of one item; where rules are given, the audit says so."""
+    alike = names_alike([name for name in found.items if isinstance(name, str)])
+    if alike:
+        said = f"{path}: {some_names(alike[0])} look alike, and are two items"
+        more = f" ({len(alike) - 1} more such names)" if len(alike) > 1 else ""
+        warnings.warn(
+            PermixWarning(f"{said}{more}; ", Argument("names", "merge"), " joins them"), stacklevel=4
+        )
+
+
+READERS: Mapping[str, Callable[..., Any]] = {
+    "preflib": preflib.read_preflib,
+    "table": tables.read_table,
+    "abif": read_abif,
+    "orders": read_order_file,
+}
 
 
 def _says_layout(options: Mapping[str, Any]) -> bool:
@@ -65,42 +107,45 @@ def _says_layout(options: Mapping[str, Any]) -> bool:
     return said or options.get("layout", "auto") != "auto" or options.get("header") is not None
 
 
-def _ballots(path: PathLike) -> Recognized | None:
+def _ballots(path: PathLike, sheet: str | None = None) -> Recognized | None:
     """Return the format of ballots that a file has; PrefLib's are told by their ending."""
     from permix.data.io.ballots.formats import recognize
 
-    return None if plain_suffix(path) in PREFLIB else recognize(path)
+    return None if plain_suffix(path) in (*PREFLIB, "abif") else recognize(path, sheet)
 
 
 def write(obj: Rankings | Preferences, path: PathLike, **options: Any) -> None:
-    """Write rankings or preferences; the ending says how, as in :func:`read`.
+    """Write rankings or preferences; the ending says how: PrefLib, ABIF, CSV, TSV or Parquet.
 
     ``layout`` is passed on to :func:`permix.write_table`.
     """
-    if _kind(path) == "preflib":
-        _refuse_options(path, list(options), "preflib")
-        preflib.write_preflib(obj, path)
-    else:
+    ending = plain_suffix(path)
+    if ending in WRITTEN_TABLES:
         tables.write_table(obj, path, **options)
+    elif ending in (*PREFLIB, "abif"):
+        kind = "abif" if ending == "abif" else "preflib"
+        _refuse_options(path, list(options), kind)
+        write_abif(obj, path) if kind == "abif" else preflib.write_preflib(obj, path)
+    else:
+        endings = ", ".join(f".{suffix}" for suffix in (*PREFLIB, "abif", *WRITTEN_TABLES))
+        raise DataError(
+            f"{path}: the ending says how to write, and this one says nothing; known endings are {endings}"
+        )
 
 
-_KINDS = {"preflib": "a PrefLib file", "table": "a table", "ballots": "a file of ballots"}
+_KINDS = {
+    "preflib": "a PrefLib file",
+    "table": "a table",
+    "ballots": "a file of ballots",
+    "abif": "an ABIF file",
+    "orders": "a file of item numbers",
+}
 
 
 def _refuse_options(path: PathLike, unknown: list[str], kind: str) -> None:
     """Refuse options of other kinds of files."""
-    others = " or ".join(name for other, name in _KINDS.items() if other != kind)
+    others = " or ".join(_KINDS[other] for other in ("preflib", "table", "ballots") if other != kind)
     for name in unknown:
         with about_parameters():
             said = f" says nothing about {_KINDS[kind]}, as {path} is, but about {others}"
             raise DataError(Argument(name), said)
-
-
-def _kind(path: PathLike) -> str:
-    ending = plain_suffix(path)
-    if ending in PREFLIB:
-        return "preflib"
-    if ending in TABLES:
-        return "table"
-    endings = ", ".join(f".{suffix}" for suffix in (*PREFLIB, *TABLES))
-    raise DataError(f"{path}: the ending says nothing; known endings are {endings}, each with .gz or without")

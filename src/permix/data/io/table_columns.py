@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from permix.data.io.column_names import column_places
-from permix.data.io.text_files import PathLike, plain_suffix, shorten
+from permix.data.io.containers.lines import Lines
+from permix.data.io.text_files import PathLike
 from permix.data.labels import Array, Label, as_objects, is_missing, repeats, some_names
 from permix.errors import Argument, DataError, FileFormatError
 
-DELIMITERS = ",\t;|"
 BLANK = frozenset({"", "NA", "NaN", "nan"})
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")  # fits 64 bits; longer ones stay text
 
@@ -49,10 +47,10 @@ class Table(NamedTuple):
         return cls(names, columns, lambda row: f"row {row + 1} of the frame", "the frame")
 
     @classmethod
-    def of_lines(cls, path: PathLike, names: list[Label], lines: list[int], rows: list[list[str]]) -> Table:
-        """Return the rows of a file as columns that know their lines."""
-        columns = [as_objects(list(fields)) for fields in zip(*rows, strict=True)]
-        return cls(names, columns, lambda row: f"{path}, line {lines[row]}", str(path))
+    def of_lines(cls, path: PathLike, names: list[Label], lines: Lines) -> Table:
+        """Return the lines of a file as columns that know where they stand."""
+        columns = [as_objects(list(fields)) for fields in zip(*lines.fields, strict=True)]
+        return cls(names, columns, lambda row: f"{path}, {lines.unit} {lines.numbers[row]}", str(path))
 
     @property
     def n_rows(self) -> int:
@@ -66,6 +64,8 @@ class Table(NamedTuple):
     def named(self, wanted: object, purpose: str) -> int:
         """Place of the column of this name or number; the purpose goes into the error if there is none."""
         names: list[object] = [*self.names, *map(str, self.names)]
+        if wanted not in names and self.numbered:  # nobody named them: v1, V1 and column1 are the first
+            wanted = re.sub(r"\A(?:v|x|col|column)(?=[0-9])", "", str(wanted).lower())
         if wanted not in names:
             raise no_column(self.source, wanted, purpose, self.names)
         return names.index(wanted) % len(self.names)
@@ -93,6 +93,12 @@ class Table(NamedTuple):
             raise DataError(f"{self.source}: every column is ignored; leave one")
         names = [self.names[place] for place in kept]
         return self._replace(names=names, columns=[self.columns[place] for place in kept])
+
+    def set_apart(self, wanted: Label | Iterable[Label]) -> tuple[Table, dict[str, Array]]:
+        """Return the table without some of its columns, and these by name."""
+        wanted = [wanted] if isinstance(wanted, str | int) else list(wanted)
+        places = {str(name): self.named(name, " of the agents") for name in wanted}
+        return self.without(wanted), {name: self.columns[place] for name, place in places.items()}
 
     def take(self, rows: Array) -> Table:
         """Return some of the rows, which still know where they stood."""
@@ -163,44 +169,8 @@ def naturals(column: Array) -> Array:
     return result.astype(np.int64) if small and not blank.any() else result
 
 
-def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and stripped fields of every line; blank lines are skipped."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    width = 0
-    while True:
-        # A quoted field may span lines: name the line on which the row starts.
-        start = reader.line_num + 1
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise FileFormatError(f"{path}, line {start}: {error}", path, start) from error
-        if row is None:
-            return
-        if not row or (len(row) == 1 and not row[0].strip() and not (row == [""] and width == 1)):
-            continue  # a blank line; "" in quotes is a blank cell where there is one column
-        fields = [field.strip() for field in row]
-        width = width or len(fields)
-        if len(fields) != width:
-            found = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-            raise FileFormatError(
-                f"{path}, line {start}: {found} where the first line has {width}: "
-                f"{shorten(delimiter.join(row))!r}",
-                path,
-                start,
-            )
-        yield start, fields
-
-
 def refuse_same_names(path: PathLike, names: list[str], line: int) -> None:
     """Refuse a header with two columns of one name."""
     for first, _ in repeats(names):
         called = f"are called {names[first]!r}; rename one" if names[first] else "have no name; name them"
         raise FileFormatError(f"{path}, line {line}: two columns {called}", path, line)
-
-
-def guess_delimiter(path: PathLike, text: str) -> str:
-    """Return a tab for ``.tsv``, else the most frequent of ``, ; tab |`` in the header, outside quotes."""
-    if plain_suffix(path) in ("tsv", "tab"):
-        return "\t"
-    header = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
-    return max(DELIMITERS, key=header.count)

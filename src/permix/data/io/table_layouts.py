@@ -38,6 +38,9 @@ _POSITION = re.compile(rf"{_PLACE}(\d+)\Z|(\d+)(?:st|nd|rd|th){_PLACE}?\Z|({'|'.
 _RANKS = Argument("layout", "ranks")
 _OR_NAME_IT = (", or name it with ", Argument("agent_column"), " or ", Argument("count_column"))
 _MANY_ROWS = 20
+_MATRIX = (
+    "; the matrix is described by --layout long, and permix fit cocluster --layout long finds its groups"
+)
 _SAYS_NOTHING = re.compile(r"(?:rank|x|v|var|col|column)?(\d+)\Z")
 _FOR_NUMBERS = Wording(
     "tables of answers or measurements go to permix.DPMixture",
@@ -84,10 +87,15 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
             "out with ",
             Argument("ignore", names[0]),
+            *_beside(names[0]),
             *_OR_NAME_IT,
             "; if it is a place, ",
             "rename it" if places else Wording("pass items=[...]", "call the columns pos1, pos2, …"),
         )
+
+
+def _beside(name: Label) -> tuple[Part, ...]:
+    return ", keep it beside the votes with ", Wording(f"group_columns=[{name!r}]", f"--group-column {name}")
 
 
 def _entries(table: Table, place: int) -> list[str]:
@@ -127,7 +135,15 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
             f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
             "leave it out with ",
             Argument("ignore", odd),
+            *_beside(odd),
             *_OR_NAME_IT,
+        )
+    if table.numbered and _could_be_ratings(table):
+        more = " and a time" if len(table.names) == 4 else ""
+        raise DataError(
+            f"{table.source}: lines without a header that look like agent, item, rating{more}; say ",
+            *(Argument("layout", "ratings"), " to compare what each agent rated"),
+            Wording(", or read the matrix with permix.read_cells(path, layout='long')", _MATRIX),
         )
     values = [numbers(table.columns[place]) for place in wide]
     text = [place for place, column in zip(wide, values, strict=True) if column is None]
@@ -146,6 +162,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
         return "ranks"
+    _refuse_one_that_is_no_rank(table, wide, ranks)
     possible = not np.any((ranks < 0) | (ranks > len(wide)))
     otherwise = ("ranks (1 = best) that count in another way are read with ", _RANKS, "; ")
     raise DataError(
@@ -156,6 +173,34 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         *(Argument("count_column"), " or ", Argument("agent_column")),
         *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
     )
+
+
+def _refuse_one_that_is_no_rank(table: Table, wide: list[int], ranks: Array) -> None:
+    """Name the one column without which all rows are rankings."""
+    if len(wide) < 3:
+        return
+    whole = np.all(np.isnan(ranks) | ((ranks >= 0) & (np.floor(ranks) == ranks)), axis=0)
+    beyond = np.nanmax(ranks, axis=0, initial=0) > len(wide)
+    for at in np.flatnonzero(whole & beyond)[:1].tolist():
+        if first_row_that_is_no_ranking(np.delete(ranks, at, axis=1)) is None:
+            name = table.names[wide[at]]
+            raise DataError(
+                f"{table.source}: all columns but {name!r} are ranks. If it counts agents, say ",
+                *(Argument("count_column", name), "; if it names them, ", Argument("agent_column", name)),
+                *("; otherwise leave it out with ", Argument("ignore", name)),
+            )
+
+
+def _could_be_ratings(table: Table) -> bool:
+    """Whether lines hold two ids, of which no pair comes back, and one of few values."""
+    if len(table.names) not in (3, 4) or table.n_rows < _MANY_ROWS:
+        return False
+    first, second, third = (column.tolist() for column in table.columns[:3])
+    few = len(set(third)) <= 21 and numbers(table.columns[2]) is not None
+    back = len(set(first)) < len(first) and len(set(second)) < len(second)
+    n_pairs = len(set(zip(first, second, strict=True)))
+    wide_range = max(len(set(first)), len(set(second))) > len(set(third))
+    return few and back and wide_range and n_pairs >= 0.95 * table.n_rows
 
 
 def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tuple[Part, ...]:

@@ -1,4 +1,4 @@
-"""Writing rankings and preferences as CSV or TSV in one of four layouts."""
+"""Writing rankings and preferences as CSV, TSV or Parquet in one of four layouts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import numpy as np
 from permix.data.agent_table import refuse_to_write
 from permix.data.io.categories import categories_of_levels
 from permix.data.io.column_names import USUAL_NAMES, column_places
+from permix.data.io.containers.parquet import write_columns
+from permix.data.io.containers.text import DELIMITERS
 from permix.data.io.preflib_writer import level_groups
-from permix.data.io.table_columns import BLANK, DELIMITERS
+from permix.data.io.table_columns import BLANK
 from permix.data.io.table_layouts import LAYOUTS, position
 from permix.data.io.text_files import PathLike, plain_suffix, write_text
 from permix.data.io.written_names import refuse_table_names
@@ -26,11 +28,11 @@ from permix.errors import Argument, DataError, PermixWarning, Wording
 from permix.kernels.pairwise_counts import PreferenceArrays
 
 MOST_PAIRS = 10_000_000
-Layout = Literal["auto", "orders", "ranks", "pairs", "ratings"]
+Layout = Literal["auto", "orders", "ranks", "pairs", "ratings", "matches", "choices", "best-worst"]
 
 
 def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "auto") -> None:
-    """Write rankings or preferences as CSV (TSV where the name ends in ``.tsv``; ``.gz`` compresses).
+    """Write rankings or preferences as CSV, or as TSV or Parquet where the name ends so; ``.gz`` compresses.
 
     Parameters
     ----------
@@ -64,6 +66,10 @@ def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "a
         raise DataError(f"layout is one of auto, {', '.join(LAYOUTS)}, not {layout!r}")
     writers = {"orders": _orders_out, "ranks": _ranks_out, "pairs": _pairs_out, "ratings": _ratings_out}
     header, body = writers[layout](obj)
+    if plain_suffix(path) == "parquet":
+        columns = [list(column) for column in zip(*body, strict=True)]
+        write_columns(path, [str(name) for name in header], columns)
+        return
     text = io.StringIO()
     delimiter = "\t" if plain_suffix(path) in ("tsv", "tab") else ","
     # Quotes keep other marks in names out of the reader's guess at the delimiter.
@@ -86,7 +92,21 @@ def _front(obj: Rankings | Preferences, below: Array) -> tuple[list[Label], list
         columns["count"] = obj.counts.tolist()
     if not below.all():
         columns["unlisted"] = ["below" if entry else "unknown" for entry in below]
+    columns |= _covariates(obj, columns)
     return list(columns), [[column[row] for column in columns.values()] for row in range(len(obj))]
+
+
+def _covariates(obj: Rankings | Preferences, others: Iterable[Label]) -> dict[Label, list[object]]:
+    """Return what is known of the agents, in columns whose names nothing else has."""
+    for name in obj.covariates:
+        if name in others or position(name) or any(column_places([name], role) for role in USUAL_NAMES):
+            raise DataError(f"a covariate is called {name!r}, like a column of votes; use another name")
+    found: dict[Label, list[object]] = {}
+    for name in obj.covariates:
+        column = obj.covariates.column(name)
+        codes, words = column.codes()
+        found[name] = [words[code] if code >= 0 else "" for code in codes.tolist()]
+    return found
 
 
 def _orders_out(obj: Rankings | Preferences) -> Rows:
@@ -158,10 +178,11 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
 
 def _long_out(stated: Preferences, names: list[Label], rows: Iterable[tuple[int, Label, Label]]) -> Rows:
     """Rows (agent's row, entry, entry) with agents by name, and with counts where they say something."""
-    agents, counts = stated.agents.tolist(), stated.counts.tolist()
-    if np.all(stated.counts == 1):
-        return ["agent", *names], ([agents[who], *entries] for who, *entries in rows)
-    return ["agent", *names, "count"], ([agents[who], *entries, counts[who]] for who, *entries in rows)
+    agents = stated.agents.tolist()
+    after: dict[Label, list[object]] = {} if np.all(stated.counts == 1) else {"count": stated.counts.tolist()}
+    after |= _covariates(stated, ["agent", *names])
+    told = list(zip(*after.values(), strict=True)) if after else [()] * len(stated)
+    return ["agent", *names, *after], ([agents[who], *entries, *told[who]] for who, *entries in rows)
 
 
 def _comparisons(stated: Preferences) -> Iterator[tuple[int, int, int]]:

@@ -6,21 +6,31 @@ Four layouts, detected by the rules in :mod:`permix.data.io.table_layouts` or na
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
 
+from permix.data.attributes import Attributes, from_text
+from permix.data.ballots import Entry
 from permix.data.comparisons import Comparisons
 from permix.data.csr import indptr_of
-from permix.data.io import table_layouts
-from permix.data.io.headers import has_header, is_usual_name, split_header, warn_of_no_header
-from permix.data.io.table_columns import Table, guess_delimiter, naturals, numbers
+from permix.data.io import comparison_layouts, table_layouts, table_lists
+from permix.data.io.comparison_layouts import Compared
+from permix.data.io.containers.lines import read_lines
+from permix.data.io.headers import (
+    has_header,
+    is_usual_name,
+    orders_have_header,
+    split_header,
+    warn_of_no_header,
+)
+from permix.data.io.table_columns import Table, naturals, numbers
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
-from permix.data.io.text_files import PathLike, read_text
+from permix.data.io.text_files import PathLike
 from permix.data.labels import Array, Label, clean_items, encode_agents, encode_items, repeats
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
@@ -31,6 +41,9 @@ Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
 _LONG = {"pairs": ("agent", "better", "worse"), "ratings": ("agent", "item", "rating")}
 _FILL = "; fill it or drop the row"
+READ_LAYOUTS = (*table_layouts.LAYOUTS, *comparison_layouts.COMPARED)
+# Comparisons that a count may stand for.
+MOST_COMPARISONS = 50_000_000
 
 
 def from_frame(
@@ -43,18 +56,23 @@ def from_frame(
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
     ignore: Label | Iterable[Label] = (),
+    ties: Literal["drop", "both", "error"] = "drop",
+    group_columns: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
     Parameters
     ----------
     frame : data frame
-    layout : {"auto", "orders", "ranks", "pairs", "ratings"}
+    layout : {"auto", "orders", "ranks", "pairs", "ratings", "matches", "choices", "best-worst"}
         * ``orders``: columns ``pos1, pos2, …``, ``1st, 2nd, …`` or ``first, second, …``, entries are
           items, best first; blank, 0 or NaN at the end of a row is padding.
         * ``ranks``: one column per item, entries are ranks, 1 = best; blank, 0 or NaN = not ranked.
         * ``pairs``: one row per comparison with columns for agent, better and worse item.
         * ``ratings``: one row per rating with columns for agent, item and rating, higher is better.
+        * ``matches``: two items and the winner in each row, such as ``model_a, model_b, winner``.
+        * ``choices``: items that were shown and the one chosen; ``best-worst``: the best and the worst one.
+          A row for each task, or one for each item of a task.
         * ``auto``: found from column names and entries; an error where two layouts would fit.
     items : sequence of names, optional
         All items, in the order wanted. Left out, the names found.
@@ -69,9 +87,15 @@ def from_frame(
         ``agent_column=False`` makes every row an agent of its own. In orders and ranks an agent may have
         several rows; a warning names the first who has.
     on_cycle : {"error", "drop", "keep"}
-        For pairs, as in :meth:`permix.Preferences.from_pairs`.
+        For comparisons, as in :meth:`permix.Preferences.from_pairs`.
     ignore : name or sequence of names
-        Columns to leave out, such as a precinct beside the places of an ordering.
+        Columns to leave out.
+    ties : {"drop", "both", "error"}
+        For matches: ties are left out, count as a vote for either side, or are an error. How many there were
+        is in ``metadata["CLEANING"]``.
+    group_columns : name or sequence of names
+        Columns that say something of the agents, such as precinct, age or region: they become
+        ``covariates``, which no model uses and with which groups are compared afterwards.
 
     Returns
     -------
@@ -88,7 +112,8 @@ def from_frame(
       1: milk ≻ rest × 1
     """
     table = Table.of_frame(frame)
-    return from_table(table, layout, items, unlisted, agent_column, count_column, on_cycle, ignore)
+    about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns)
+    return from_table(table, layout, items, *about)
 
 
 def read_table(
@@ -97,6 +122,7 @@ def read_table(
     *,
     delimiter: str | None = None,
     header: bool | None = None,
+    sheet: str | None = None,
     **options: Any,
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a CSV or TSV file, plain or gzipped.
@@ -112,21 +138,28 @@ def read_table(
     --------
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
-    return from_table(_table_of_file(path, delimiter, header, layout), layout, **options)
+    table = _table_of_file(path, delimiter, header, layout, sheet)
+    chosen: list[str] = []
+    read = from_table(table, layout, **options, note=chosen.append)
+    return read._replaced(metadata={**read.metadata, "LAYOUT": chosen[0]})
 
 
-def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
-    text = read_text(path)
+def _table_of_file(
+    path: PathLike, delimiter: str | None, header: bool | None, layout: str, sheet: str | None
+) -> Table:
+    whole = read_lines(path, delimiter, sheet, ragged=layout == "orders")
     decide = partial(has_header, path, known=_is_known, numbers_may_be_names=True)
-    found, lines, rows = split_header(path, text, delimiter or guess_delimiter(path, text), header, decide)
+    if layout == "orders":
+        decide = partial(orders_have_header, path, known=_is_known)
+    found, lines = split_header(path, whole, header, decide)
     names = found
     if names is None:
-        names = [str(place) for place in range(1, len(rows[0]) + 1)]
-        if len(names) == len(_LONG.get(layout, ())):
-            names = list(_LONG[layout])
+        names = [str(place) for place in range(1, len(lines.fields[0]) + 1)]
+        if len(names) - (layout == "ratings" and len(names) == 4) == len(_LONG.get(layout, ())):
+            names[:3] = _LONG[layout]  # and a time, which is not used
         if header is None:
-            warn_of_no_header(path, rows[0], ", ".join(names[:2]))
-    return Table.of_lines(path, list(names), lines, rows)._replace(numbered=found is None)
+            warn_of_no_header(path, lines.fields[0], ", ".join(names[:2]))
+    return Table.of_lines(path, list(names), lines)._replace(numbered=found is None)
 
 
 def _is_known(name: str) -> bool:
@@ -142,11 +175,15 @@ def from_table(
     count_column: object = None,
     on_cycle: str = "error",
     ignore: Label | Iterable[Label] = (),
+    ties: str = "drop",
+    group_columns: Label | Iterable[Label] = (),
+    note: Callable[[str], None] = lambda layout: None,
 ) -> Rankings | Preferences:
-    """Read a table by what its columns are called; see :func:`from_frame`."""
-    table = table.without(ignore)
-    if layout not in ("auto", *table_layouts.LAYOUTS):
-        raise DataError(f"layout is one of auto, {', '.join(table_layouts.LAYOUTS)}, not {layout!r}")
+    """Read a table by what its columns are called; see :func:`from_frame`. ``note`` is told the layout."""
+    table, beside = table.without(ignore).set_apart(group_columns)
+    table = table_lists.with_lists(table, layout)
+    if layout not in ("auto", *READ_LAYOUTS):
+        raise DataError(f"layout is one of auto, {', '.join(READ_LAYOUTS)}, not {layout!r}")
     if unlisted not in (None, "below", "unknown"):
         raise DataError(f"unlisted is 'below' or 'unknown', not {unlisted!r}")
     if table.n_rows == 0:
@@ -155,28 +192,64 @@ def from_table(
     count = table.find(count_column, "count")
     counts: Array = np.ones(table.n_rows, dtype=np.int64)
     if count is not None:
-        table, counts = _counts(table, count)
+        table, counts, counted = _counts(table, count)
+        beside = {name: column[counted] for name, column in beside.items()}
+    covariates = from_text(beside)
     agent = table.find(agent_column, "agent")
-    if agent is None and agent_column is None and "" in table.names:
-        agent = table.names.index("")
+    if agent is None and agent_column is None and table.names[:1] == [""]:
+        agent = 0
+    for place, name in enumerate(table.names):
+        if name == "" and place != agent:
+            raise DataError(
+                f"{table.source}: column {place + 1} has no name; name it, so that it is clear whether it is "
+                "a place, an item or something else"
+            )
     mark = table.find(None, "unlisted")
     wide = [place for place in range(len(table.names)) if place not in (count, agent, mark)]
+    if table_lists.LISTED in table.names:
+        others = [str(table.names[place]) for place in wide if table.names[place] != table_lists.LISTED]
+        if others:
+            raise DataError(
+                f"{table.source}: a column holds whole rankings, and {others[0]!r} is something else; leave "
+                "it out with ",
+                Argument("ignore", others[0]),
+            )
+        agents = None if agent is None else table.filled(agent, _FILL)
+        below = _below(table, mark, unlisted or "below")
+        note("a ranking in each cell")
+        listed = table_lists.read_lists(table, wide[0], names, below, counts, agents)
+        return listed._replaced(covariates=covariates) if covariates else listed
     if layout == "auto":
-        layout = table_layouts.detect_layout(table, agent, wide)
+        layout = comparison_layouts.detect(table, agent) or table_layouts.detect_layout(table, agent, wide)
+    note(layout)
+    if layout in comparison_layouts.COMPARED:
+        stated = comparison_layouts.compared(table, layout, agent, ties)
+        found = _compared(table, names, agent, counts, stated, on_cycle)
+        if not covariates:
+            return found
+        if agent is None:  # each row or task is an agent, called by its number
+            rows = np.unique(stated.row[stated.better])
+            return found._replaced(covariates=covariates.take(rows[found.agents.astype(np.int64) - 1]))
+        ids = table.filled(agent, _FILL)
+        return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout in _LONG:
         ids = _agents_of_rows(table, agent, agent_column, layout)
         if layout == "pairs":
-            return _pairs(table, names, ids, counts, on_cycle)
-        return _ratings(table, names, ids, counts, unlisted or "unknown")
+            found = _pairs(table, names, ids, counts, on_cycle)
+        else:
+            found = _ratings(table, names, ids, counts, unlisted or "unknown")
+        return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     agents = None if agent is None else table.filled(agent, _FILL)
     below = _below(table, mark, unlisted or "below")
     result: Rankings | Preferences
+    about: dict[str, Any] = {"counts": counts, "agents": agents}
     if layout == "orders":
         table_layouts.refuse_other_columns(table, wide, named_items=names is not None)
         ordered = table_layouts.ordered_places(table, wide)
-        result = _orders(table, names, ordered, below, counts=counts, agents=agents)
+        result = _orders(table, names, ordered, below, **about)
     else:
-        result = _ranks(table, names, wide, below, counts=counts, agents=agents)
+        result = _ranks(table, names, wide, below, **about)
+    result = result._replaced(covariates=covariates) if covariates else result
     known = [] if agents is None else agents.tolist()
     for first, row in islice(repeats(known), 1):
         said = f"{table.where(row)}: agent {known[row]!r} has a row already ({table.where(first)}); both are "
@@ -198,8 +271,24 @@ def _numbers(table: Table, place: int, what: str, *way_out: Part) -> Array:
     return values
 
 
-def _counts(table: Table, place: int) -> tuple[Table, Array]:
-    """Counts as integers, and the table without the rows that nobody stated."""
+def _of_agents(table: Table, covariates: Attributes, ids: Array, agents: Array) -> Attributes:
+    """Return covariates of agents out of those of the lines that each has, which must agree."""
+    if not covariates:
+        return covariates
+    place = {agent: at for at, agent in enumerate(agents.tolist())}
+    of_line = np.array([place.get(agent, -1) for agent in ids.tolist()])  # -1: left out for a contradiction
+    first = np.zeros(len(agents), dtype=np.int64)
+    lines = np.flatnonzero(of_line >= 0)[::-1]
+    first[of_line[lines]] = lines
+    for name in covariates:
+        entries = covariates.column(name).codes()[0]
+        differs = (entries != entries[first[of_line]]) & (of_line >= 0)
+        table.refuse(differs, f"column {name!r} differs from that of an earlier line of the same agent")
+    return covariates.take(first)
+
+
+def _counts(table: Table, place: int) -> tuple[Table, Array, Array]:
+    """Return the table without the rows that nobody stated, counts as integers, and the rows kept."""
     values = _numbers(table, place, ": count")
     bad = ~((values >= 0) & (values < 2**53) & (np.floor(values) == values))
     count = table.columns[place][np.argmax(bad)]
@@ -207,7 +296,7 @@ def _counts(table: Table, place: int) -> tuple[Table, Array]:
     stated = np.flatnonzero(values > 0)
     if stated.size == 0:
         raise DataError(f"{table.source}: all counts are 0")
-    return table.take(stated), values[stated].astype(np.int64)
+    return table.take(stated), values[stated].astype(np.int64), stated
 
 
 def _below(table: Table, mark: int | None, unlisted: str) -> Array:
@@ -387,6 +476,43 @@ def _pairs(
     indptr = indptr_of(np.bincount(row_of, minlength=n_agents))
     stated = Comparisons(found, agents, indptr, pairs[np.argsort(row_of, kind="stable")])
     return Preferences._from_comparisons(stated, per_agent, on_cycle)
+
+
+def _compared(
+    table: Table,
+    names: tuple[Label, ...] | None,
+    agent: int | None,
+    counts: Array,
+    stated: Compared,
+    on_cycle: str,
+) -> Preferences:
+    """Comparisons of items that were shown; a count says how often a row was stated."""
+    found, codes = encode_items(
+        naturals(stated.entries), names, None, lambda position: table.where(int(stated.row[position]))
+    )
+    row = stated.row[stated.better]
+    if int(counts[row].sum()) > MOST_COMPARISONS:
+        raise DataError(f"{table.source}: the counts stand for more than {MOST_COMPARISONS:,} comparisons")
+    audit = list(stated.audit)
+    if agent is None:
+        # One agent a row, or a task of several rows: the first of its rows.
+        audit.append(
+            Entry("no column names the agents", "each row or task is one of its own", len(set(row.tolist())))
+        )
+        ids = np.unique(row, return_inverse=True)[1] + 1
+    else:
+        ids = table.filled(agent, _FILL)[row]
+        silent = len(set(table.columns[agent].tolist())) - len(set(ids.tolist()))
+        if silent:
+            audit.append(Entry("agents without a comparison", "left out", silent, left_out=silent))
+    times = counts[row]
+    pairs = np.repeat(np.column_stack([codes[stated.better], codes[stated.worse]]), times, axis=0)
+    n_agents, agents, row_of = encode_agents(np.repeat(ids, times), None, table.where)
+    indptr = indptr_of(np.bincount(row_of, minlength=n_agents))
+    sorted_by = np.argsort(row_of, kind="stable")
+    read = Preferences._from_comparisons(Comparisons(found, agents, indptr, pairs[sorted_by]), None, on_cycle)
+    done = [entry._asdict() for entry in audit]
+    return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
 
 
 def _ratings(

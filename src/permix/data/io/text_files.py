@@ -13,7 +13,12 @@ PathLike = str | os.PathLike[str]
 
 # Endings of PrefLib files and of tables.
 PREFLIB = ("soc", "soi", "toc", "toi", "cat")
-TABLES = ("csv", "tsv", "tab")
+TEXT_TABLES = ("csv", "tsv", "tab")
+EXCEL = ("xlsx", "xlsm")
+JSON_RECORDS = ("jsonl", "ndjson", "json")
+TABLES = (*TEXT_TABLES, *EXCEL, "parquet", *JSON_RECORDS)
+# Those that are written, too.
+WRITTEN_TABLES = (*TEXT_TABLES, "parquet")
 
 
 def check_file(path: PathLike) -> None:

@@ -68,6 +68,16 @@ class PairWords(NamedTuple):
         said, against = bits if len(bits) == 2 else (bits[0], 1 - bits[0])
         return np.bincount(second, said, n) + np.bincount(first, against, n)
 
+    def lost(self) -> Array:
+        """Return how often agents put another item before each item, less how often after it (Borda)."""
+        n = self.n_items
+        first, second = pairs_of(n)
+        bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+        by_byte = [np.bincount(column, self.counts, 256) @ bits for column in self.columns]
+        said, *against = np.reshape(by_byte, (2 if len(self.against) else 1, -1))[:, : len(first)]
+        net = said - against[0] if against else 2.0 * said - self.counts.sum()
+        return np.bincount(second, net, n) - np.bincount(first, net, n)
+
 
 def pair_words(profile: Profile) -> tuple[PairWords, Array] | None:
     """Return the partitioned rows as words, and which of these each row is; nothing where it is no gain."""

@@ -8,7 +8,8 @@ from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import log_normalizer_table
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.pair_words import PairWords, pairs_of
-from permix.mallows.em_jit import ROWS, neighbor_gains, share_out
+from permix.mallows.climb_jit import climb
+from permix.mallows.em_jit import ROWS, neighbor_gain, share_out
 from permix.mallows.rounds.statistics import Statistics
 from permix.runtime.threads import over_rows
 
@@ -29,6 +30,7 @@ class WordRounds:
         self.codes = np.empty((k, n_rows), dtype=np.int32)
         self.room = np.empty((k, n_rows)), np.empty(n_rows)
         self.tallies = np.empty((-(-n_rows // ROWS), k, len(words.columns), 256))
+        self.whole: tuple[tuple[Array, ...], tuple[Array, ...]] | None = None  # room for whole climbs
 
     def expect(
         self, weights: Array, centers: Array, decays: Array, uniforms: Array = NO_UNIFORMS, look: bool = True
@@ -64,6 +66,36 @@ class WordRounds:
         present = components.weights, components.centers, components.decays
         return self.expect(*present, uniforms, look)
 
+    def climb(
+        self,
+        components: MallowsComponents,
+        uniforms: Array,
+        most: float,
+        rise: float,
+        rested: float,
+        n_rounds: int,
+    ) -> tuple[MallowsComponents, Array, bool, float]:
+        """Climb for some rounds (``climb_jit``); return where that led, the log-likelihoods of all rounds,
+        whether the climb has ended, and ``rested`` for when it goes on.
+        """
+        words, (k, m) = self.words, components.centers.shape
+        if self.whole is None:
+            codes = np.empty((3, k, len(words.blocks) * len(self.distances)))
+            room = codes[0], codes[1], *self.room, codes[2:], self.tallies
+            sizes = (k,), (k, m, m), (k, m + 1), (k,), (m + 1, m)
+            orders = np.empty((2, m), dtype=np.int32), np.empty((k, m), dtype=np.int32)
+            self.whole = room, (*map(np.zeros, sizes), *orders)
+        weights, centers, decays = (
+            each.copy() for each in (components.weights, components.centers, components.decays)
+        )
+        rows, values = (words.columns, words.counts), np.empty(n_rounds)
+        said = words.said, words.against, words.shapes
+        state = weights, centers, decays, self.codes, self.known
+        limits = most, rise, rested
+        made = climb(rows, said, words.blocks, state, *self.whole, uniforms, *limits, values)
+        found = MallowsComponents(components.items, weights / weights.sum(), centers, decays)
+        return found, values[: made[0]], made[1], made[2]
+
     def log_joint(self, components: MallowsComponents) -> Array:
         """Return ln π_k P(row | component k), (K, rows)."""
         logs = self._logs(components.weights, components.centers, components.decays)
@@ -71,11 +103,10 @@ class WordRounds:
 
     def gains(self, components: MallowsComponents, k: int, shares: Array) -> Array:
         """Return by how much the log-likelihood rises if neighbors in center k change places, (m - 1,)."""
-        words, gains = self.words, np.zeros(components.n_items - 1)
-        rows = words.columns, words.counts
-        ties = len(words.against) > 0
-        neighbor_gains(rows, ties, shares, components.centers[k], float(components.decays[k]), gains)
-        return gains
+        words, center, decay = self.words, components.centers[k], float(components.decays[k])
+        rows, ties, weights = (words.columns, words.counts), len(words.against) > 0, shares * words.counts
+        places = range(components.n_items - 1)
+        return np.array([neighbor_gain(rows, ties, weights, center, place, decay) for place in places])
 
     def _logs(self, weights: Array, centers: Array, decays: Array) -> Array:
         """Look up centers that have moved; return ln π_k P(row | component k) by code, (K, codes)."""

@@ -116,7 +116,7 @@ def test_scottish_wards(tmp_path):
     ballots = recognize(path).read(None)
     assert ballots.counts.tolist() == [5, 2]
     assert marked(ballots) == [[["Bo"], ["Ann"]], [["Cy"]]]
-    assert ballots.parties == {"Ann": "Red (R)", "Bo": "Blue (B)", "Cy": "Green (G)"}
+    assert ballots.attributes["party"].tolist() == ["Red (R)", "Blue (B)", "Green (G)"]
     assert ballots.metadata["TITLE"] == "Old Town"
     path.write_text(path.read_text().replace("5,2,1,", "5,2,4,"))
     with pytest.raises(FileFormatError, match="line 2"):
@@ -142,12 +142,26 @@ def test_a_part_of_a_contests_name_will_do_and_a_wrong_one_is_refused(tmp_path):
         permix.read(ward, contest="foo")
 
 
-def test_choices_without_ranks_are_refused(tmp_path):
-    """Vote for three: not three overvotes."""
-    profile = [[["Ann", "Bo", "Cy"]], [["Ann", "Bo"]], [["Cy"]]]
-    path = writers.hart(profile, ["Ann", "Bo", "Cy"], tmp_path)
-    with pytest.raises(DataError, match="not ranked: 2 of 3 ballots choose several"):
-        permix.read(path, contest="Mayor")
+def test_choices_without_ranks_are_choices(tmp_path):
+    """Vote for three: not three overvotes, but candidates above the others, in no order."""
+    profile = [[["Ann", "Bo", "Cy"]], [["Ann", "Bo"]], [["Cy"]], [[]]]
+    path = writers.hart(profile, ["Ann", "Bo", "Cy", "Di"], tmp_path)
+    chosen = permix.read(path, contest="Mayor")
+    assert chosen.items == ("Ann", "Bo", "Cy")
+    assert [chosen.prefers(1, "Ann", other) for other in ("Bo", "Cy")] == [False, True]
+    said = {entry["found"]: entry["ballots"] for entry in chosen.metadata["CLEANING"]}
+    assert said == {"ballots without a choice": 1, "a contest without ranks": 3}
+
+
+def test_more_choices_than_allowed_are_overvotes():
+    marked = Ballots.from_rows(
+        [[["A", "B"]], [["A", "B", "C"]], [["C"]]], items=["A", "B", "C", "D"], n_choices=2
+    )
+    chosen = permix.clean(marked)
+    assert chosen.n_agents == 2
+    assert chosen.metadata["CLEANING"][0]["found"] == "ballots with more than 2 choices"
+    one = permix.clean(Ballots.from_rows([[["A", "B"]], [["C"]]], n_choices=1))
+    assert one.n_agents == 1  # vote for one: two marks are an overvote, which leaves no choice
 
 
 def test_converted_ballots_are_described(tmp_path):
@@ -210,6 +224,53 @@ def test_votekit_objects_are_told_by_what_they_have():
     assert ballots.counts.tolist() == [3, 1]
     with pytest.raises(DataError, match="no VoteKit profile"):
         from_votekit(object())
+
+
+def test_votekit_objects_are_built_of_what_is_passed():
+    class Ballot:
+        def __init__(self, ranking, weight):
+            self.ranking, self.weight = ranking, weight
+
+    class Profile:
+        def __init__(self, ballots, candidates, max_ranking_length):
+            self.ballots, self.candidates, self.longest = ballots, candidates, max_ranking_length
+
+    votes = permix.Preferences.from_levels([[["a"], ["b", "c"]], [["c"]]], items=list("abcd"), counts=[3, 1])
+    profile = permix.to_votekit(votes, Ballot, Profile)
+    assert profile.longest == 3
+    ballots = from_votekit(profile)
+    assert ballots.items == tuple("abcd")
+    assert marked(ballots) == [[["a"], ["b", "c"]], [["c"]]]
+    assert ballots.counts.tolist() == [3, 1]
+    with pytest.raises(DataError, match="comparisons"):
+        permix.to_votekit(permix.Preferences.from_pairs([(0, "a", "b")]), Ballot, Profile)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_one_export_of_dominion(tmp_path, alone):
+    """With the manifests beside it, or by numbers."""
+    items = ["Ann", "Bo", "Cy", "Di"]
+    folder = writers.dominion([[["Ann"], ["Bo"]], [["Cy"], ["Di"]], [["Bo"]], [["Ann"]]], items, tmp_path)
+    if alone:
+        for manifest in folder.glob("*Manifest.json"):
+            manifest.unlink()
+    ballots = permix.read_ballots(folder / "CvrExport_17.json", contest="3")
+    names = [f"candidate {100 + code}" for code in range(4)] if alone else items
+    assert marked(ballots) == [[[names[0]], [names[1]]], [[names[2]], [names[3]]]]
+    assert [entry.found for entry in ballots.audit] == ["no manifest of conditions"]
+
+
+def test_exports_read_alike_with_and_without_msgspec(tmp_path, monkeypatch):
+    import sys
+
+    pytest.importorskip("msgspec")
+    items = NAMES[0]
+    folder = writers.dominion(profile_of(3, items, n=12), items, tmp_path)
+    fast = permix.read_ballots(folder, contest="3")
+    monkeypatch.setitem(sys.modules, "permix.data.io.ballots.dominion_export", None)
+    slow = permix.read_ballots(folder, contest="3")
+    assert marked(fast) == marked(slow)
+    assert fast.agents.tolist() == slow.agents.tolist()
 
 
 # -- nothing hostile -------------------------------------------------------------------------------

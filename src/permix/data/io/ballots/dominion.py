@@ -2,29 +2,38 @@
 
 A session is a ballot; what was adjudicated (``Modified``) takes the place of the ``Original``. Marks that the
 scanner called ambiguous do not count, and neither does a contest that it called invalid, in which the voter
-had no vote. Files may be numbered with gaps; all that are there are read.
+had no vote. Files may be numbered with gaps; all that are there are read. One export alone is read too, with
+the manifests beside it where there are any; without them contests and candidates are called by their numbers.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from permix.data.ballots import MOST_RANKS, Ballots, Entry
+from permix.data.ballots import MOST_RANKS, Ballots, Entry, parties_of
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.errors import DataError
 
 TITLE = "Dominion cast vote records"
 _EXPORT = re.compile(r"CvrExport(_\d+)?\.json")
+_UNTOLD = "ballots on which the contest is invalid cannot be told and are read"
 MANIFESTS = ("ContestManifest.json", "CandidateManifest.json")
 
 
 def recognized(source: Source) -> str | None:
     """Say by what the format is recognized; None where it is another."""
+    if source.is_one_file:
+        if b'"Sessions"' not in source.head or b'"TabulatorId"' not in source.head:
+            return None
+        beside = all(source.path.with_name(name).is_file() for name in MANIFESTS)
+        named = "the manifests beside it name" if beside else "without manifests, numbers stand for"
+        return f"one CvrExport file; {named} contests and candidates"
     base = {name.rpartition("/")[2] for name in source.names}
     folders = {name.rpartition("/")[0] for name in source.names if _EXPORT.fullmatch(name.rpartition("/")[2])}
     if len(folders) > 1:
@@ -37,17 +46,24 @@ def recognized(source: Source) -> str | None:
 
 def contests(source: Source) -> dict[str, str]:
     """Return the names of the contests by id."""
-    return {
-        str(entry["Id"]): str(entry["Description"]) for entry in _manifest(source, "ContestManifest.json")
-    }
+    listed = _manifest(source, "ContestManifest.json")
+    if not listed and source.is_one_file:
+        found = sorted({held["Id"] for _, shown in _ballots_of(source) for held in _contests_of(shown)})
+        return {str(number): f"contest {number}" for number in found}
+    return {str(entry["Id"]): str(entry["Description"]) for entry in listed}
 
 
 def read(source: Source, contest: str | None) -> Ballots:
     """Read the marks of one contest; a ballot without the contest is not among them."""
     known = contests(source)
     number = int(chosen_contest(known, contest, source.path))
-    about = next(entry for entry in _manifest(source, "ContestManifest.json") if entry["Id"] == number)
-    listed = [entry for entry in _manifest(source, "CandidateManifest.json") if entry["ContestId"] == number]
+    about: dict[str, Any] = next(
+        (entry for entry in _manifest(source, "ContestManifest.json") if entry["Id"] == number), {}
+    )
+    named = _manifest(source, "CandidateManifest.json")
+    listed = [entry for entry in named if entry["ContestId"] == number]
+    if not named and source.is_one_file:
+        listed = _candidates_by_number(source, number)
     codes = {entry["Id"]: code for code, entry in enumerate(listed)}
     names = _told_apart([str(entry["Description"]).strip() for entry in listed])
     write_ins = [name for name, entry in zip(names, listed, strict=True) if "WriteIn" in str(entry["Type"])]
@@ -58,7 +74,7 @@ def read(source: Source, contest: str | None) -> Ballots:
     )
     conditions = _named(source, "OutstackConditionManifest.json")
     invalid = {number for number, name in conditions.items() if name == "InvalidContest"}
-    n_invalid = 0
+    n_invalid, plain = 0, _decoder()[1]
     ballot: list[int] = []
     rank: list[int] = []
     item: list[int] = []
@@ -66,32 +82,35 @@ def read(source: Source, contest: str | None) -> Ballots:
     precinct: list[str] = []
     counting: list[str] = []
     for session, shown in _ballots_of(source):
-        for card in shown.get("Cards") or [shown]:
-            for held in card.get("Contests", ()):
-                if held.get("Id") != number:
+        for held in _contests_of(shown):
+            if held.get("Id") != number:
+                continue
+            if invalid and not invalid.isdisjoint(plain(held.get("OutstackConditionIds", ()))):
+                n_invalid += 1
+                continue
+            for mark in plain(held.get("Marks", ())):
+                if mark.get("IsAmbiguous"):
                     continue
-                if not invalid.isdisjoint(held.get("OutstackConditionIds", ())):
-                    n_invalid += 1
-                    continue
-                for mark in held.get("Marks", ()):
-                    if mark.get("IsAmbiguous"):
-                        continue
-                    if mark["CandidateId"] not in codes:
-                        raise DataError(
-                            f"{source.path}: candidate {mark['CandidateId']} of contest {number} is not in "
-                            "CandidateManifest.json"
-                        )
-                    ballot.append(len(agents))
-                    at = mark.get("Rank") or 1
-                    if not isinstance(at, int) or not 1 <= at <= MOST_RANKS:
-                        raise DataError(f"{source.path}: a mark of contest {number} has the rank {at!r}")
-                    rank.append(at - 1)
-                    item.append(codes[mark["CandidateId"]])
-                agents.append(f"{session['TabulatorId']}-{session['BatchId']}-{session['RecordId']}")
-                precinct.append(portions.get(shown.get("PrecinctPortionId"), ""))
-                counting.append(groups.get(session.get("CountingGroupId"), ""))
+                if mark["CandidateId"] not in codes:
+                    raise DataError(
+                        f"{source.path}: candidate {mark['CandidateId']} of contest {number} is not in "
+                        "CandidateManifest.json"
+                    )
+                ballot.append(len(agents))
+                at = mark.get("Rank") or 1
+                if not isinstance(at, int) or not 1 <= at <= MOST_RANKS:
+                    raise DataError(f"{source.path}: a mark of contest {number} has the rank {at!r}")
+                rank.append(at - 1)
+                item.append(codes[mark["CandidateId"]])
+            agents.append(f"{session['TabulatorId']}-{session['BatchId']}-{session['RecordId']}")
+            precinct.append(portions.get(shown.get("PrecinctPortionId"), ""))
+            counting.append(groups.get(session.get("CountingGroupId"), ""))
     if not agents:
         raise DataError(f"{source.path}: no ballot has contest {number} ({known[str(number)]})")
+    invalid_ones = Entry("ballots on which the contest is invalid", "left out", n_invalid, left_out=n_invalid)
+    audit = [invalid_ones] * (n_invalid > 0)
+    if source.is_one_file and not conditions:
+        audit.append(Entry("no manifest of conditions", _UNTOLD, len(agents)))
     of_party = {
         name: parties.get(next(iter(entry.get("Affiliations") or ()), None), "")
         for name, entry in zip(names, listed, strict=True)
@@ -105,19 +124,26 @@ def read(source: Source, contest: str | None) -> Ballots:
         item=np.array(item, np.int32),
         agents=np.array(agents, dtype=object),
         covariates={"precinct": np.array(precinct, object), "counting group": np.array(counting, object)},
-        parties={name: party for name, party in of_party.items() if party},
+        attributes=parties_of(names, of_party),
         write_ins=tuple(write_ins),
+        n_choices=int(about.get("VoteFor") or 0),
         metadata={"TITLE": known[str(number)], "FORMAT": TITLE},
-        audit=(Entry("ballots on which the contest is invalid", "left out", n_invalid),) * (n_invalid > 0),
+        audit=tuple(audit),
     )
 
 
 def _ballots_of(source: Source) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield sessions with what counts of each: the adjudicated ballot where there is one."""
-    for name in source.names:
-        if not _EXPORT.fullmatch(name.rpartition("/")[2]):
-            continue
-        for session in source.json(name).get("Sessions", ()):
+    names = source.names
+    if not source.is_one_file:
+        names = [name for name in names if _EXPORT.fullmatch(name.rpartition("/")[2])]
+    decode, _ = _decoder()
+    for name in source.each(names):
+        try:
+            whole = decode(source.read(name))
+        except (ValueError, RecursionError) as error:
+            raise source.fail(name, f"not JSON as exports have it ({error})") from error
+        for session in whole.get("Sessions", ()):
             shown = next(
                 (
                     session[kind]
@@ -131,7 +157,43 @@ def _ballots_of(source: Source) -> Iterator[tuple[dict[str, Any], dict[str, Any]
             yield session, shown
 
 
+def _decoder() -> tuple[Callable[[bytes], Any], Callable[[Any], Any]]:
+    """Return a reader of exports, and one of what it leaves unread.
+
+    They are msgspec's where it is installed, three to five times as fast as Python's own.
+    """
+    try:
+        from permix.data.io.ballots.dominion_export import decode, plain
+    except ImportError:
+        return json.loads, lambda value: value
+    return decode, plain
+
+
+def _contests_of(shown: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the contests of a ballot, of all its cards."""
+    for card in shown.get("Cards") or [shown]:
+        yield from card.get("Contests", ())
+
+
+def _candidates_by_number(source: Source, number: int) -> list[dict[str, Any]]:
+    """Return candidates as a manifest would have them, called by their numbers."""
+    plain = _decoder()[1]
+    found = sorted(
+        {
+            mark["CandidateId"]
+            for _, shown in _ballots_of(source)
+            for held in _contests_of(shown)
+            if held.get("Id") == number
+            for mark in plain(held.get("Marks", ()))
+        }
+    )
+    return [{"Id": each, "Description": f"candidate {each}", "Type": "Regular"} for each in found]
+
+
 def _manifest(source: Source, name: str) -> list[dict[str, Any]]:
+    if source.is_one_file:
+        beside = source.path.with_name(name)
+        return _manifest(Source(source.path.parent), name) if beside.is_file() else []
     full = next((each for each in source.names if each.rpartition("/")[2] == name), None)
     listed = None if full is None else source.json(full).get("List")
     if full is not None and not isinstance(listed, list):

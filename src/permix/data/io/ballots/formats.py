@@ -66,9 +66,9 @@ class Recognized(NamedTuple):
             raise FileFormatError(said, self.source.path) from error
 
 
-def recognize(path: PathLike) -> Recognized | None:
+def recognize(path: PathLike, sheet: str | None = None) -> Recognized | None:
     """Return the format of ballots that a file, folder or zip has; None where it is none of them."""
-    source = Source(path)
+    source = Source(path, sheet)
     for each in FORMATS:
         try:
             why = each.recognized(source)
@@ -81,7 +81,7 @@ def recognize(path: PathLike) -> Recognized | None:
     return None
 
 
-def read_ballots(path: PathLike, contest: str | None = None) -> Ballots:
+def read_ballots(path: PathLike, contest: str | None = None, sheet: str | None = None) -> Ballots:
     """Read ballots as they were marked, from any format that permix knows; see :func:`permix.clean`.
 
     Parameters
@@ -91,8 +91,10 @@ def read_ballots(path: PathLike, contest: str | None = None) -> Ballots:
         format, Scottish councils, VoteKit, or any table with a column for each rank.
     contest : str, optional
         Id or name of the contest, where there are several.
+    sheet : str, optional
+        Name of the sheet, of an Excel file with several.
     """
-    found = recognize(path)
+    found = recognize(path, sheet)
     if found is None:
         titles = ", ".join(str(each.TITLE) for each in FORMATS)
         raise DataError(f"{path} is none of the formats of ballots that are read: {titles}")

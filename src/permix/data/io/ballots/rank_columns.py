@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from permix.data.ballots import UNNAMED, Ballots, Entry
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.data.io.column_names import USUAL_NAMES, plain
+from permix.data.io.containers.lines import read_lines
+from permix.data.io.text_files import EXCEL, TABLES, TEXT_TABLES, plain_suffix
 from permix.data.labels import Array
 from permix.errors import DataError
 
@@ -39,6 +42,8 @@ _NTH = re.compile(
     r"\s*(.*?)[\s_:-]*\b(\d+)(?:st|nd|rd|th)[\s_](?:choice|rank|pref\w*)\s*(?:\(.*\))?\s*", re.IGNORECASE
 )
 MOST_COLUMNS = 10_000
+# Codes of entries at a rank that are no candidates, besides UNNAMED: a word for nothing, and nothing.
+MARK, BLANK = -2, -3
 
 
 def is_write_in(name: str) -> bool:
@@ -67,20 +72,19 @@ class Header(NamedTuple):
 
 def recognized(source: Source) -> str | None:
     """Say by what the format is recognized; None where it is another."""
-    if not source.is_one_file:
+    ending = plain_suffix(source.path)
+    if not source.is_one_file or ending not in TABLES:
         return None
-    if source.path.suffix.lower() == ".xlsx":
-        names, _ = _sheet(source)
-    elif source.path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab")):
+    if ending in TEXT_TABLES:
         first = source.head.decode("utf-8-sig", errors="replace").splitlines()[:1]
         names = next(csv.reader(first, delimiter=_delimiter(first[0])), []) if first else []
     else:
-        return None
+        names = _table(source).names
     found = header_of(names)
     if found is None:
         return None
     looks = _looks(source, found)
-    is_sheet = source.path.suffix.lower() == ".xlsx"
+    is_sheet = ending in EXCEL
     answers = looks.repeats and not looks.marks
     if not looks.names or answers or not (found.others or looks.marks or is_sheet):
         return None  # plain orders, ranks or answers: the reader of tables knows, or asks
@@ -90,6 +94,8 @@ def recognized(source: Source) -> str | None:
 
 def header_of(names: list[str]) -> Header | None:
     """Read the names of the columns; None where no two are ranks that begin at 1."""
+    if {"best", "worst"} <= {plain(name) for name in names}:
+        return None  # items that were shown, of which one is best and one worst
     ranks: dict[str, dict[int, int]] = {}
     weight = agent = None
     others: dict[str, int] = {}
@@ -102,8 +108,10 @@ def header_of(names: list[str]) -> Header | None:
             of_contest[int(match[2])] = place
         elif plain(name) in WEIGHTS and weight is None:
             weight = place
-        elif (plain(name) in IDS or not str(name).strip()) and agent is None:
+        elif (plain(name) in IDS or (place == 0 and not str(name).strip())) and agent is None:
             agent = place
+        elif not str(name).strip():
+            return None  # a column without a name may be a rank: the reader of tables says so
         elif str(name) in others:
             return None
         else:
@@ -115,142 +123,139 @@ def header_of(names: list[str]) -> Header | None:
 
 def contests(source: Source) -> dict[str, str]:
     """Return the contests by the name that the columns of their ranks begin with."""
-    header = header_of(_rows(source)[0])
+    header = header_of(_table(source).names)
     assert header is not None
     return {name or "1": name or "the only contest" for name in header.ranks}
 
 
 def read(source: Source, contest: str | None) -> Ballots:
     """Read the marks of one contest."""
-    names, rows = _rows(source)
+    names, columns, numbers = _table(source)
     header = header_of(names)
     assert header is not None
     listed = {name or "1": name or "the only contest" for name in header.ranks}
     chosen = chosen_contest(listed, contest, source.path)
     by_rank = header.ranks["" if chosen == "1" and "" in header.ranks else chosen]
+    n_rows = len(columns[0])
+    counts = _counts(source, numbers, None if header.weight is None else columns[header.weight], n_rows)
     marks = _Marks()
-    for rank in range(1, len(by_rank) + 1):
-        place = by_rank[rank]
-        marks.add(rank - 1, [row[place] if place < len(row) else "" for row in rows])
-    ballot, order = marks.arrays()
-    counts = _counts(rows, header.weight, source)
-    if not len(marks.codes):
+    codes = np.column_stack([marks.coded(columns[by_rank[rank]]) for rank in range(1, len(by_rank) + 1)])
+    if not marks.candidates:
         raise DataError(f"{source.path}: no ballot names a candidate")
-
-    def column(place: int) -> Array:
-        return np.array([row[place] if place < len(row) else "" for row in rows], dtype=object)
-
-    about = {"TITLE": "" if chosen == "1" else chosen, "FORMAT": TITLE}
+    ballot, rank = np.nonzero((codes >= 0) | (codes == UNNAMED))
     told = tuple(sorted(marks.marks))
     done = "read as ranks left empty, or as overvotes"
-    n_told = int(counts[marks.rows_with_marks].sum()) if told else 0
+    n_told = int(counts[((codes == MARK) | (codes == UNNAMED)).any(axis=1)].sum())
     audit = (Entry("entries that are marks and no candidates", done, n_told, told),) if told else ()
     whole = Ballots(
-        items=tuple(marks.codes),
+        items=tuple(marks.candidates),
         n_ranks=len(by_rank),
         counts=counts,
-        ballot=ballot[order],
-        rank=np.array(marks.rank, np.int32)[order],
-        item=np.array(marks.item, np.int32)[order],
-        agents=None if header.agent is None else column(header.agent),
-        covariates={name: column(place) for name, place in header.others.items()},
-        write_ins=tuple(name for name in marks.codes if is_write_in(name)),
-        metadata=about,
+        ballot=ballot.astype(np.int64),
+        rank=rank.astype(np.int32),
+        item=codes[ballot, rank],
+        agents=None if header.agent is None else np.array(columns[header.agent], dtype=object),
+        covariates={name: np.array(columns[place], dtype=object) for name, place in header.others.items()},
+        write_ins=tuple(name for name in marks.candidates if is_write_in(name)),
+        metadata={"TITLE": "" if chosen == "1" else chosen, "FORMAT": TITLE},
         audit=audit,
     )
     return whole.without_empty_rows()
 
 
 class _Marks:
-    """Marks, as they are found rank by rank; the same entry is looked at once."""
+    """Candidates by code, as they are found column by column; the same entry is looked at once."""
 
     def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
-        self.ballot: list[int] = []
-        self.rank: list[int] = []
-        self.item: list[int] = []
-        self._marked_rows: set[int] = set()
+        self.candidates: dict[str, int] = {}
         self.marks: set[str] = set()  # entries that are no candidates
-        self._known: dict[Any, int | None] = {}
+        self._known: dict[str, int] = {}
 
-    @property
-    def rows_with_marks(self) -> list[int]:
-        return sorted(self._marked_rows)
-
-    def add(self, rank: int, entries: list[Any]) -> None:
-        for row, entry in enumerate(entries):
+    def coded(self, entries: Sequence[str]) -> Array:
+        """Return candidates of a column as codes, UNNAMED for overvotes, MARK and BLANK for nothing."""
+        for entry in dict.fromkeys(entries):
             if entry not in self._known:
-                self._known[entry] = self._code(entry)
-            code = self._known[entry]
-            if (code is None or code == UNNAMED) and entry not in (None, ""):
-                self._marked_rows.add(row)
-            if code is not None:
-                self.ballot.append(row)
-                self.rank.append(rank)
-                self.item.append(code)
+                self._known[entry] = self._code(entry.strip())
+        return np.fromiter(map(self._known.__getitem__, entries), np.int32, len(entries))
 
-    def _code(self, entry: Any) -> int | None:
-        text = "" if entry is None else str(entry).strip()
+    def _code(self, text: str) -> int:
         if is_nothing(text):
             self.marks |= {text} if text else set()
-            return None
+            return MARK if text else BLANK
         if is_several(text):
             self.marks.add(text)
             return UNNAMED
-        return self.codes.setdefault(text, len(self.codes))
-
-    def arrays(self) -> tuple[Array, Array]:
-        ballot = np.array(self.ballot, np.int64)
-        return ballot, np.lexsort((np.array(self.rank, np.int32), ballot))
+        return self.candidates.setdefault(text, len(self.candidates))
 
 
-def _counts(rows: list[list[Any]], place: int | None, source: Source) -> Array:
+def _counts(source: Source, numbers: Sequence[int], weights: Sequence[str] | None, n_rows: int) -> Array:
     """Return how many ballots each row stands for."""
-    if place is None:
-        return np.ones(len(rows), np.int64)
-    counts = np.empty(len(rows), np.int64)
-    for row, entries in enumerate(rows):
-        try:
-            value = float(entries[place])
-        except (ValueError, TypeError, IndexError):
-            value = -1.0
-        if not (0 <= value < 2**53 and value == int(value)):
-            shown = entries[place] if place < len(entries) else ""
+    if weights is None:
+        return np.ones(n_rows, np.int64)
+    found = {entry: _count(entry) for entry in dict.fromkeys(weights)}
+    for row, entry in enumerate(weights):
+        if found[entry] < 0:
             raise DataError(
-                f"{source.path}, line {row + 2}: the weight {shown!r} is not a whole number from 0 on"
+                f"{source.path}, line {numbers[row]}: the weight {entry!r} is not a whole number from 0 on"
             )
-        counts[row] = int(value)
-    return counts
+    return np.fromiter(map(found.__getitem__, weights), np.int64, n_rows)
 
 
-def _rows(source: Source) -> tuple[list[str], list[list[Any]]]:
-    """Return the header and the rows of a table."""
-    if source.path.suffix.lower() == ".xlsx":
-        return _sheet(source)
-    text = source.text(source.names[0])
+def _count(entry: str) -> int:
+    """A weight, or -1 where it is none."""
+    try:
+        value = float(entry)
+    except ValueError:
+        return -1
+    return int(value) if 0 <= value < 2**53 and value == int(value) else -1
+
+
+class _Table(NamedTuple):
+    names: list[str]
+    columns: list[tuple[str, ...]]
+    numbers: Sequence[int]  # of the lines
+
+
+def _table(source: Source) -> _Table:
+    """Return the columns of a table; they are read once."""
+    kept: dict[str, _Table] = source.kept
+    if "rank columns" not in kept:
+        kept["rank columns"] = (
+            _of_lines(source) if plain_suffix(source.path) in TEXT_TABLES else _of_file(source)
+        )
+    return kept["rank columns"]
+
+
+def _of_file(source: Source) -> _Table:
+    lines = read_lines(source.path, sheet=source.sheet)
+    columns = list(zip(*lines.fields[1:], strict=True)) or [()] * len(lines.fields[0])
+    return _Table(lines.fields[0], columns, lines.numbers[1:])
+
+
+def _of_lines(source: Source) -> _Table:
+    name = source.names[0]
+    text = source.text(name)
     delimiter = _delimiter(text.partition("\n")[0])
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    names, rows = next(lines), []
+    names = next(lines)
+    rows, numbers, n_read, before = [], [], 0, lines.line_num
     for row in lines:
+        n_read += 1
         if not row:
             continue
+        number = lines.line_num
         if len(row) != len(names):
             raise source.fail(
-                source.names[0],
-                f"line {lines.line_num} has {len(row)} fields where the first line has {len(names)}; put "
+                name,
+                f"line {number} has {len(row)} fields where the first line has {len(names)}; put "
                 "names with a comma into quotes",
             )
-        if any("\n" in entry or "\0" in entry for entry in row):
-            raise source.fail(source.names[0], f"line {lines.line_num}: an entry goes over several lines")
+        numbers.append(number)
         rows.append(row)
-    return names, rows
-
-
-def _sheet(source: Source) -> tuple[list[str], list[list[Any]]]:
-    from permix.data.io.ballots.spreadsheets import first_sheet
-
-    rows = first_sheet(source)
-    return [str(name) for name in rows[0]], rows[1:]
+    if lines.line_num - before > n_read or "\0" in text:
+        spread = (n for n, row in zip(numbers, rows, strict=True) if any({"\n", "\0"} & set(e) for e in row))
+        raise source.fail(name, f"line {next(spread, 1)}: an entry goes over several lines")
+    return _Table(names, list(zip(*rows, strict=True)) or [()] * len(names), numbers)
 
 
 def _delimiter(line: str) -> str:
@@ -266,15 +271,14 @@ class _Looks(NamedTuple):
 
 
 def _looks(source: Source, header: Header) -> _Looks:
-    rows = _rows(source)[1]
-    places = [place for by_rank in header.ranks.values() for place in by_rank.values()]
-    entries = {entry for row in rows for entry in (str(row[place]).strip() for place in places)}
-    candidates = {entry for entry in entries if not (is_nothing(entry) or is_several(entry))}
-    plain_names = {e for e in candidates if not re.fullmatch(r"[-+]?[0-9.]+(st|nd|rd|th)?", e)}
-    again = 0
-    for row in rows:
-        listed = [e for e in (str(row[place]).strip() for place in places) if e in candidates]
-        again += len(set(listed)) < len(listed)
-    telling = {plain(entry) for entry in entries} - {"", "none", "blank", "-"}
-    marked = any(is_several(entry) or plain(entry) in NOTHING & telling for entry in entries)
-    return _Looks(len(plain_names) > len(candidates) / 2, marked, 2 * again > len(rows))
+    columns = _table(source).columns
+    marks, repeated = _Marks(), 0
+    for by_rank in header.ranks.values():
+        codes = np.sort(np.column_stack([marks.coded(columns[place]) for place in by_rank.values()]), axis=1)
+        again = (codes[:, 1:] == codes[:, :-1]) & (codes[:, 1:] >= 0)
+        repeated = max(repeated, int(again.any(axis=1).sum()))
+    numeric = [e for e in marks.candidates if re.fullmatch(r"[-+]?[0-9.]+(st|nd|rd|th)?", e)]
+    telling = {plain(entry) for entry in marks.marks} - {"none", "blank", "-"}
+    marked = any(is_several(entry) for entry in marks.marks) or bool(NOTHING & telling)
+    n = len(marks.candidates)
+    return _Looks(n - len(numeric) > n / 2, marked, 2 * repeated > len(columns[0]))

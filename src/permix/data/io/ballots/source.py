@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import zipfile
 import zlib
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from xml.etree import ElementTree
 from permix.data.io.text_files import PathLike
 from permix.errors import DataError, FileFormatError
 from permix.files import check_sizes, read_unpacked, unpacking_limit
+from permix.runtime.progress import Display
 
 # What is looked at to find the format of a file.
 HEAD = 65_536
@@ -23,8 +26,10 @@ MOST_FILES = 2_000_000
 class Source:
     """Files by name, whatever holds them; names are without folders and never become paths."""
 
-    def __init__(self, path: PathLike) -> None:
+    def __init__(self, path: PathLike, sheet: str | None = None) -> None:
         self.path = Path(path)
+        self.sheet = sheet  # of an Excel file with several
+        self.kept: dict[str, Any] = {}  # what readers need twice
         if not self.path.exists():
             raise FileNotFoundError(f"there is no file {path}")
         if not (self.path.is_dir() or self.path.is_file()):
@@ -38,11 +43,15 @@ class Source:
         return "[Content_Types].xml" not in self._zip_members
 
     @cached_property
+    def _archive(self) -> zipfile.ZipFile:
+        """The zip, kept open: it may have thousands of members."""
+        return zipfile.ZipFile(self.path)
+
+    @cached_property
     def _zip_members(self) -> dict[str, zipfile.ZipInfo]:
         try:
-            with zipfile.ZipFile(self.path) as archive:
-                check_sizes(archive, self.path.stat().st_size, unpacking_limit())
-                return {info.filename: info for info in archive.infolist() if not info.is_dir()}
+            check_sizes(self._archive, self.path.stat().st_size, unpacking_limit())
+            return {info.filename: info for info in self._archive.infolist() if not info.is_dir()}
         except zipfile.BadZipFile as error:
             raise FileFormatError(f"{self.path}: a damaged zip ({error})", self.path) from error
 
@@ -64,6 +73,14 @@ class Source:
         """Whether there is one file, not a folder and not a zip."""
         return not self.path.is_dir() and not self.is_zip
 
+    def each(self, names: list[str]) -> Iterator[str]:
+        """Yield names of files to read one after the other, and show how far that is."""
+        with Display(None) as display:
+            display.begin(f"reading {self.path.name}", len(names))
+            for name in names:
+                yield name
+                display.step()
+
     def read(self, name: str) -> bytes:
         """Return the content of one of the files."""
         if self.path.is_dir():
@@ -71,15 +88,23 @@ class Source:
         if not self.is_zip:
             return bytes(read_unpacked(self.path))
         try:
-            with zipfile.ZipFile(self.path) as archive:
-                return archive.read(self._zip_members[name])
+            return self._archive.read(self._zip_members[name])
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, zlib.error) as error:
             raise FileFormatError(f"{self.path}, {name}: cannot be unpacked ({error})", self.path) from error
 
     @cached_property
     def head(self) -> bytes:
         """The beginning of the file, unpacked; of a folder or a zip, nothing."""
-        return self.read(self.names[0])[:HEAD] if self.is_one_file else b""
+        if not self.is_one_file:
+            return b""
+        with open(self.path, "rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+        try:
+            with gzip.open(self.path, "rb") if packed else open(self.path, "rb") as stream:
+                return stream.read(HEAD)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            said = f"{self.path}: the gzip stream is truncated or damaged ({error}); fetch the file again"
+            raise FileFormatError(said, self.path) from error
 
     def fail(self, name: str, why: str) -> FileFormatError:
         """Return an error about one of the files."""

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import ast
 import csv
+import inspect
 import io
 import re
 from typing import Any
 
+import numpy as np
+
 from permix.data.ballots import Ballots
 from permix.data.io.ballots.source import Source
+from permix.data.io.preflib_writer import level_groups
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
 from permix.errors import DataError
 
 TITLE = "VoteKit profile"
@@ -79,6 +85,38 @@ def from_votekit(profile: Any) -> Ballots:
     rows = [[sorted(map(str, rank)) for rank in ranking or ()] for ranking, _ in given]
     counts = [_whole(float(weight), f"ballot {row + 1}") for row, (_, weight) in enumerate(given)]
     return Ballots.from_rows(rows, items, counts, metadata={"TITLE": "", "FORMAT": TITLE})
+
+
+def to_votekit(votes: Rankings | Preferences, ballot_class: Any, profile_class: Any) -> Any:
+    """Build a VoteKit profile; permix does not import VoteKit, so its classes are passed.
+
+    Parameters
+    ----------
+    votes : Rankings or Preferences
+        Rankings, with ties or without. Comparisons are refused.
+    ballot_class, profile_class : class
+        ``votekit.RankBallot`` and ``votekit.RankProfile`` (``Ballot``, ``PreferenceProfile`` before version
+        3.3): anything that takes ``ranking=`` and ``weight=``, and ``ballots=`` and ``candidates=``.
+
+    Examples
+    --------
+    >>> profile = permix.to_votekit(votes, votekit.RankBallot, votekit.RankProfile)  # doctest: +SKIP
+    """
+    stated = votes.arrays()
+    if len(stated.pairs):
+        raise DataError("a VoteKit profile holds rankings; comparisons have no place in it")
+    names = [str(name) for name in votes.items]
+    rows = zip(level_groups(stated), votes.counts.tolist(), strict=True)
+    ballots = tuple(
+        ballot_class(
+            ranking=tuple(frozenset(names[item] for item in group) for group in groups), weight=float(count)
+        )
+        for groups, count in rows
+    )
+    longest = {}
+    if "max_ranking_length" in inspect.signature(profile_class).parameters:  # with ties, not what ranks tell
+        longest = {"max_ranking_length": int(np.diff(stated.level_indptr).max())}
+    return profile_class(ballots=ballots, candidates=tuple(names), **longest)
 
 
 def _whole(weight: float, where: str) -> int:

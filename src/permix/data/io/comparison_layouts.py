@@ -1,0 +1,426 @@
+"""Tables whose rows compare items that were shown: two of them with a winner, or a set with the best of it.
+
+matches
+    Two items and who won, as logs of model comparisons have it: ``model_a, model_b, winner, judge``. The
+    winner is named by its side (``model_a``, ``A``, ``left``) or by its name; ties are counted.
+choices
+    Items that were shown and the one that was chosen: ``respondent, item1, item2, …, choice``; or long, a row
+    for each item of a task: ``respondent, task, item, chosen``.
+best-worst
+    The same with the worst one as well (MaxDiff): ``respondent, item1, …, best, worst``; or long, with 1 for
+    the best, -1 for the worst and 0 for the others.
+
+Each becomes comparisons: the winner is above the loser, the best above all others shown, and all others above
+the worst. What was compared k times has k votes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from permix.data.ballots import Entry
+from permix.data.io.column_names import plain
+from permix.data.io.table_columns import Table, missing_mask
+from permix.data.labels import Array, Label
+from permix.errors import Argument, DataError, ParameterError
+
+COMPARED = ("matches", "choices", "best-worst")
+TIES = ("drop", "both", "error")
+_BASES = (
+    *("model", "item", "option", "response", "player", "team", "candidate", "alternative", "object"),
+    *("text", "image", "completion", "output", "answer", "system", "product", "stimulus", ""),
+)
+_SUFFIXES = (("a", "b"), ("1", "2"), ("left", "right"), ("x", "y"))
+_WINNER = (
+    *("winner", "preferred", "preference", "outcome", "result", "judgment", "judgement", "choice"),
+    *("chosen", "vote", "label"),
+)
+_TIE = frozenset(
+    [
+        *(
+            "tie",
+            "tied",
+            "tie(bothbad)",
+            "tiebothbad",
+            "bothbad",
+            "bothgood",
+            "draw",
+            "equal",
+            "same",
+            "both",
+        ),
+        *("neither", "nopreference", "indifferent", "05"),
+    ]
+)
+_SHOWN = re.compile(
+    r"(item|option|alternative|alt|product|object|candidate|card|shown|profile|concept|statement)(\d+|[a-h])"
+)
+_LISTED = ("shown", "items", "options", "alternatives", "choiceset", "itemsshown", "offered")
+_BEST = ("best", "most", "mostpreferred", "bestitem", "mostimportant")
+_WORST = ("worst", "least", "leastpreferred", "worstitem", "leastimportant")
+_CHOSEN = ("chosen", "choice", "selected", "picked", "choose")
+_TASK = ("task", "set", "question", "screen", "choiceset", "choicetask", "scenario", "trial", "block", "card")
+_BOTH = ("bw", "bestworst", "maxdiff", "response", "choice", "answer", "value", "chosen")
+_YES, _NO = frozenset(["1", "true", "yes", "y", "x"]), frozenset(["", "0", "false", "no", "n", "NA", "nan"])
+
+
+class Compared(NamedTuple):
+    """Items that were shown, entry by entry, and which of the entries is above which."""
+
+    entries: Array  # names of items, None where nothing was shown
+    row: Array  # row of the table of each entry
+    better: Array  # places among the entries
+    worse: Array
+    audit: list[Entry]
+
+
+class Sides(NamedTuple):
+    """Columns of two items that are compared."""
+
+    first: int
+    second: int
+    codes: tuple[frozenset[str], frozenset[str]]  # words for either side
+
+
+def _places(table: Table, names: Sequence[str]) -> list[int]:
+    """Columns called by one of some names, in the order of the names; ``task id`` is a task."""
+    found = [plain(name) for name in table.names]
+    return [found.index(each) for name in names for each in (name, f"{name}id") if each in found]
+
+
+def sides_of(table: Table) -> Sides | None:
+    """Return the columns of the two items of each match, where there are such columns."""
+    found = [plain(name) for name in table.names]
+    for base in _BASES:
+        for pair in _SUFFIXES:
+            for names in ([f"{base}{end}" for end in pair], [f"{end}{base}" for end in pair]):
+                if all(found.count(name) == 1 for name in names):
+                    numbered = ("1", "2")
+                    first, second = (
+                        frozenset([name, end, f"model{end}", number])
+                        for name, end, number in zip(names, pair, numbered, strict=True)
+                    )
+                    return Sides(found.index(names[0]), found.index(names[1]), (first, second))
+    return None
+
+
+def _one_hot(table: Table, sides: Sides) -> list[int]:
+    """Columns of 0 and 1 that say which side won: ``winner_model_a``, ``winner_model_b``, ``winner_tie``."""
+    found = [plain(name) for name in table.names]
+    names = [f"winner{found[place]}" for place in (sides.first, sides.second)]
+    return [found.index(name) for name in (*names, "winnertie") if name in found]
+
+
+def detect(table: Table, agent: int | None) -> str | None:
+    """Return the layout of a table of compared items; None where it is another."""
+    shown, listed = _shown_places(table), _places(table, _LISTED)
+    best, worst = _places(table, _BEST), _places(table, _WORST)
+    in_tasks = bool(_places(table, _TASK) and table.places("item"))
+    if (best and worst and (len(shown) > 2 or listed or in_tasks)) or (
+        in_tasks and _places(table, _BOTH[:3])
+    ):
+        return "best-worst"
+    sides = sides_of(table)
+    if sides is not None and len(shown) <= 2 and not table.places("worse"):
+        named = plain(table.names[sides.first]) not in ("a", "x", "left", "1")
+        winner = _places(table, _WINNER if named else _WINNER[:1])
+        if winner or len(_one_hot(table, sides)) > 1:
+            return "matches"
+    if _places(table, _CHOSEN) and (len(shown) > 2 or listed or in_tasks):
+        return "choices"
+    return None
+
+
+def compared(table: Table, layout: str, agent: int | None, ties: str) -> Compared:
+    """Return what the rows of a table compare."""
+    if ties not in TIES:
+        raise ParameterError("ties", ties, " or ".join(map(repr, TIES)))
+    if layout == "matches":
+        return _matches(table, ties)
+    shown, listed = _shown_places(table), _places(table, _LISTED)
+    return _wide(table, layout) if len(shown) > 1 or listed else _long(table, layout, agent)
+
+
+# -- matches -----------------------------------------------------------------------------------------
+
+
+def _matches(table: Table, ties: str) -> Compared:
+    sides = sides_of(table)
+    if sides is None:
+        raise _no_columns(table, "the two items", "model_a and model_b, or item1 and item2")
+    hot = _one_hot(table, sides)
+    places = [place for place in _places(table, _WINNER) if place not in (sides.first, sides.second)]
+    if len(hot) < 2 and not places:
+        raise _no_columns(table, "the winner", "winner")
+    pairs = [_texts(table, place) for place in (sides.first, sides.second)]
+    names = np.column_stack(pairs)
+    for row, both in enumerate(names.tolist()):
+        if None in both or both[0] == both[1]:
+            why = "an item is missing" if None in both else f"{both[0]!r} is compared with itself"
+            raise DataError(f"{table.where(row)}: {why}; leave the row out")
+    result = _hot_results(table, hot) if len(hot) > 1 else _results(table, places[0], sides, names)
+    n = table.n_rows
+    n_ties, n_open = int(np.sum(result == TIE)), int(np.sum(result == OPEN))
+    if n_ties and ties == "error":
+        row = int(np.argmax(result == TIE))
+        raise DataError(
+            f"{table.where(row)}: a tie ({n_ties:,} in all). Leave ties out with ",
+            *(Argument("ties", "drop"), ", or count each as a vote for either side with "),
+            *(Argument("ties", "both"), "; the comparisons then contradict each other"),
+        )
+    winners = np.flatnonzero(result < 2)
+    better, worse = 2 * winners + result[winners], 2 * winners + 1 - result[winners]
+    audit = []
+    if n_ties:
+        done = "left out" if ties == "drop" else "count as a vote for either side"
+        audit.append(Entry("ties", done, n_ties))
+        if ties == "both":
+            tied = np.flatnonzero(result == TIE)
+            better = np.concatenate([better, 2 * tied, 2 * tied + 1])
+            worse = np.concatenate([worse, 2 * tied + 1, 2 * tied])
+    if n_open:
+        audit.append(Entry("comparisons without an answer", "left out", n_open))
+    if not len(better):
+        raise DataError(f"{table.source}: no comparison has a winner ({n_ties:,} ties, {n_open:,} blank)")
+    return Compared(names.ravel(), np.repeat(np.arange(n), 2), better, worse, audit)
+
+
+TIE, OPEN = 2, 3
+
+
+def _results(table: Table, place: int, sides: Sides, names: Array) -> Array:
+    """Of each row: 0 or 1 for the side that won, TIE, or OPEN."""
+    by_side, by_name = [], []
+    entries = table.columns[place]
+    for row, entry in enumerate(entries):
+        text = "" if entry is None or entry != entry else str(entry).strip()
+        word = plain(text.strip("[]"))
+        if word in _TIE or not word or text in ("NA", "NaN", "nan"):
+            code: int | None = TIE if word in _TIE else OPEN
+            by_side.append(code)
+            by_name.append(code)
+            continue
+        by_side.append(next((side for side in (0, 1) if word in sides.codes[side]), None))
+        by_name.append(next((side for side in (0, 1) if names[row, side] == text), None))
+    for which, other in ((by_name, by_side), (by_side, by_name)):
+        if None not in which:
+            if None not in other and which != other:
+                row = next(k for k in range(len(which)) if which[k] != other[k])
+                raise DataError(
+                    f"{table.where(row)}: the winner {entries[row]!r} could be a side or the name of an "
+                    "item; rename the items"
+                )
+            return np.array(which, dtype=np.int64)
+    neither = [a is None and b is None for a, b in zip(by_side, by_name, strict=True)]
+    row = neither.index(True) if any(neither) else by_name.index(None)
+    raise DataError(
+        f"{table.where(row)}: the winner {entries[row]!r} is neither of the two items "
+        f"({names[row, 0]!r}, {names[row, 1]!r}), nor a side such as {table.names[sides.first]!r}, nor a tie"
+    )
+
+
+def _hot_results(table: Table, places: list[int]) -> Array:
+    """Results of columns of 0 and 1, one of which is 1 in each row."""
+    marks = np.column_stack([_switches(table, place) for place in places])
+    table.refuse(marks.sum(axis=1) > 1, "more than one column says that it is the winner")
+    return np.where(marks.any(axis=1), np.argmax(marks, axis=1), TIE if len(places) == 2 else OPEN)
+
+
+# -- choices and best-worst tasks ----------------------------------------------------------------------
+
+
+def _wide(table: Table, layout: str) -> Compared:
+    shown = _shown_places(table)
+    if len(shown) > 1:
+        sets = [list(row) for row in zip(*[_texts(table, place) for place in shown], strict=True)]
+    else:
+        listed = _texts(table, _places(table, _LISTED)[0])
+        sets = [[part.strip() or None for part in re.split("[;|,]", text or "")] for text in listed]
+    offered = [[name for name in row if name is not None] for row in sets]
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in offered])])
+    best = _named_items(table, layout, _BEST if layout == "best-worst" else _CHOSEN, offered, shown)
+    worst = _named_items(table, layout, _WORST, offered, shown) if layout == "best-worst" else None
+    rows = np.repeat(np.arange(table.n_rows), [len(row) for row in offered])
+    entries = np.array([name for row in offered for name in row], dtype=object)
+    where = table.where
+    return _tasks(entries, rows, starts, best, worst, where)
+
+
+def _named_items(
+    table: Table, layout: str, names: Sequence[str], offered: list[list[str]], shown: list[int]
+) -> list[int | None]:
+    """Return which of the items shown an entry names: by its name, its number, or its column."""
+    places = _places(table, names)
+    if not places:
+        raise _no_columns(table, f"the {names[0]} item", names[0])
+    columns = {plain(table.names[place]): at for at, place in enumerate(shown)}
+    found: list[int | None] = []
+    for row, text in enumerate(_texts(table, places[0])):
+        items = offered[row]
+        if text is None:
+            found.append(None)
+        elif text in items:
+            found.append(items.index(text))
+        elif plain(text) in columns and columns[plain(text)] < len(items):
+            found.append(columns[plain(text)])
+        elif re.fullmatch("[1-9][0-9]?", text) and int(text) <= len(items) and not _numbers(items):
+            found.append(int(text) - 1)
+        else:
+            listed = ", ".join(map(repr, items[:8]))
+            said = f"{table.where(row)}: {table.names[places[0]]} {text!r} was not shown; shown were {listed}"
+            raise DataError(said)
+    return found
+
+
+def _numbers(items: list[str]) -> bool:
+    return any(re.fullmatch("[0-9]+", item) for item in items)
+
+
+def _long(table: Table, layout: str, agent: int | None) -> Compared:
+    task = _places(table, _TASK)
+    if not task or not table.places("item"):
+        raise _no_columns(
+            table, "the items that were shown", "item1, item2, …, or a row each with task and item"
+        )
+    item = table.places("item")[0]
+    keys = [
+        (None if agent is None else str(table.columns[agent][row]), str(table.columns[task[0]][row]))
+        for row in range(table.n_rows)
+    ]
+    first = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    of_task = np.array([first[key] for key in keys], dtype=np.int64)
+    order = np.argsort(of_task, kind="stable")
+    starts = np.searchsorted(of_task[order], np.arange(len(first) + 1))
+    up, down = _marks(table, layout, {item, task[0], agent})
+    best, worst = (_marked_items(table, marks, order, starts) for marks in (up, down))
+    entries = _texts(table, item)[order]
+    where = table.where
+    return _tasks(
+        entries, order, starts, best, worst if layout == "best-worst" else None, lambda row: where(int(row))
+    )
+
+
+def _marks(table: Table, layout: str, taken: set[int | None]) -> tuple[Array, Array]:
+    """Which rows of a long table are the best and the worst of their tasks."""
+    nobody = np.zeros(table.n_rows, dtype=np.bool_)
+    if layout == "choices":
+        places = [place for place in _places(table, _CHOSEN) if place not in taken]
+        if not places:
+            raise _no_columns(table, "what was chosen", "chosen")
+        return _switches(table, places[0]), nobody
+    best, worst = _places(table, _BEST), _places(table, _WORST)
+    if best and worst:
+        return _switches(table, best[0]), _switches(table, worst[0])
+    places = [place for place in _places(table, _BOTH) if place not in taken]
+    if not places:
+        raise _no_columns(table, "the best and the worst item", "best and worst, or bw with 1, 0, -1")
+    texts = _texts(table, places[0])
+    up = np.array([text in ("1", "1.0", "+1", "best", "most") for text in texts])
+    down = np.array([text in ("-1", "-1.0", "worst", "least") for text in texts])
+    odd = ~(up | down) & np.array([text not in (None, "0", "0.0", "none") for text in texts])
+    at = int(np.argmax(odd))
+    table.refuse(odd, f"{table.names[places[0]]} is 1 (best), -1 (worst) or 0, not {texts[at]!r}")
+    return up, down
+
+
+def _marked_items(table: Table, marks: Array, order: Array, starts: Array) -> list[int | None]:
+    """Of each task the place of the item that is marked among those shown."""
+    found: list[int | None] = []
+    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        marked = np.flatnonzero(marks[order[start:end]])
+        if len(marked) > 1:
+            second = int(order[start + marked[1]])
+            raise DataError(f"{table.where(second)}: a second item of the same task is marked; mend one")
+        found.append(int(marked[0]) if len(marked) else None)
+    return found
+
+
+def _tasks(
+    entries: Array,
+    rows: Array,
+    starts: Array,
+    best: list[int | None],
+    worst: list[int | None] | None,
+    where: Callable[[int], str],
+) -> Compared:
+    """Turn tasks into comparisons: the best above all others shown, all others above the worst."""
+    better: list[int] = []
+    worse: list[int] = []
+    silent = alone = 0
+    for task, start in enumerate(starts[:-1].tolist()):
+        n = int(starts[task + 1]) - start
+        shown = entries[start : start + n].tolist()
+        up, down = best[task], None if worst is None else worst[task]
+        if n and len(set(shown)) < n:
+            twice = next(name for name in shown if shown.count(name) > 1)
+            raise DataError(f"{where(rows[start])}: {twice!r} is shown twice in one task; keep it once")
+        if up is not None and up == down:
+            raise DataError(f"{where(rows[start])}: {shown[up]!r} is best and worst at once; mend one")
+        if up is None and down is None:
+            silent += 1
+        elif n < 2:
+            alone += 1
+        else:
+            others = [place for place in range(n) if place not in (up, down)]
+            if up is not None:
+                better += [start + up] * (n - 1)
+                worse += [start + place for place in range(n) if place != up]
+            if down is not None:
+                better += [start + place for place in others]
+                worse += [start + down] * len(others)
+    audit = []
+    if silent:
+        audit.append(Entry("tasks without an answer", "left out", silent))
+    if alone:
+        audit.append(Entry("tasks that show one item", "left out", alone))
+    if not better:
+        raise DataError("no task has an answer")
+    return Compared(entries, rows, np.array(better), np.array(worse), audit)
+
+
+# -- columns -----------------------------------------------------------------------------------------
+
+
+def _shown_places(table: Table) -> list[int]:
+    """Columns of items that were shown: ``item1``, ``item2``, …, in the order of the table."""
+    matches = [(place, _SHOWN.fullmatch(plain(name))) for place, name in enumerate(table.names)]
+    bases = [match[1] for _, match in matches if match is not None]
+    if len(set(bases)) != 1 or len(bases) < 2:
+        return []
+    return [place for place, match in matches if match is not None]
+
+
+def _texts(table: Table, place: int) -> Array:
+    """Entries of a column as text, None where there is nothing."""
+    column = table.columns[place]
+    missing = missing_mask(column)
+    texts: list[Label | None] = [
+        None if gone else _whole(entry) for entry, gone in zip(column.tolist(), missing.tolist(), strict=True)
+    ]
+    found = np.empty(len(texts), dtype=object)
+    found[:] = texts
+    return found
+
+
+def _whole(entry: object) -> str:
+    if isinstance(entry, float) and entry.is_integer():
+        return str(int(entry))
+    return str(entry).strip()
+
+
+def _switches(table: Table, place: int) -> Array:
+    """Return a column of 1 and 0, yes and no, or true and false."""
+    texts = [("" if text is None else str(text).lower()) for text in _texts(table, place)]
+    odd = np.array([text not in _YES and text not in _NO for text in texts])
+    at = int(np.argmax(odd))
+    table.refuse(odd, f"{table.names[place]} is 1 or 0, not {texts[at]!r}")
+    return np.array([text in _YES for text in texts], dtype=np.bool_)
+
+
+def _no_columns(table: Table, what: str, called: str) -> DataError:
+    columns = ", ".join(map(repr, table.names[:12]))
+    return DataError(f"{table.source}: no column for {what}; call it {called}. The columns are {columns}")

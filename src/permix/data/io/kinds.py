@@ -1,0 +1,88 @@
+"""What kind of file holds votes: told by its ending, or by what is in it where the ending says nothing."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import NamedTuple
+
+from permix.data.io import abif
+from permix.data.io.ballots.source import Source
+from permix.data.io.containers.lines import container
+from permix.data.io.containers.text import COLONS, guess_delimiter
+from permix.data.io.text_files import PREFLIB, TABLES, PathLike, plain_suffix
+from permix.errors import DataError
+
+TITLES = {
+    "preflib": "PrefLib",
+    "abif": abif.TITLE,
+    "orders": "Lists of item numbers, as the sushi data have them",
+    "table": "Table",
+}
+_CONTAINERS = {"parquet": "Parquet", "excel": "Excel", "json": "JSON records", "text": "text"}
+_ORDERS = re.compile(r"[0-9]+ +1\n(0 +[0-9]+( +[0-9]+)+ *\n)+")
+
+
+class Kind(NamedTuple):
+    """A kind of file: ``preflib``, ``abif``, ``orders`` or ``table``, and by what it was recognized."""
+
+    name: str
+    why: str
+
+    @property
+    def title(self) -> str:
+        """What the kind is called."""
+        return TITLES[self.name]
+
+
+def kind_of(path: PathLike) -> Kind:
+    """Return the kind of a file of votes, or say that none was recognized."""
+    ending = plain_suffix(path)
+    if ending in PREFLIB:
+        return Kind("preflib", f"the ending .{ending}")
+    if ending == "abif":
+        return Kind("abif", "the ending .abif")
+    if ending in TABLES:
+        return Kind("table", f"the ending .{ending}")
+    held = container(path)
+    if held != "text":
+        return Kind("table", f"the content, which is {_CONTAINERS[held]}")
+    head = Source(path).head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
+    head = head.replace("\r\n", "\n")
+    found = _of_text(path, head)
+    if found is None:
+        endings = ", ".join(f".{suffix}" for suffix in (*PREFLIB, "abif", *TABLES))
+        raise DataError(
+            f"{path}: neither the ending nor the content says what this is. Files are read by their endings "
+            f"({endings}, with .gz or without); with another ending, by what is in them: tables, PrefLib, "
+            "ABIF, and ballots of Dominion, Hart, ES&S, Clear Ballot, NIST's common data format, Scottish "
+            "councils and VoteKit"
+        )
+    return found
+
+
+def _of_text(path: PathLike, head: str) -> Kind | None:
+    if not head.strip() or "\0" in head or head.count("\ufffd") > 5:
+        return None
+    if re.match(r"#\s*(FILE NAME|TITLE|DATA TYPE|NUMBER ALTERNATIVES)\s*:", head):
+        return Kind("preflib", "its header, which is that of PrefLib")
+    if abif.looks_like(head):
+        return Kind("abif", "lines of the form 'count: A>B'")
+    if _ORDERS.match(head) and not _ORDERS.sub("", head).strip(" 0123456789"):
+        return Kind("orders", "a line '10 1', then lines '0 10' and item numbers")
+    delimiter = guess_delimiter(path, head)
+    lines = [line for line in head.split("\n") if line.strip()][:20]
+    words = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks", "::": "'::'"}
+    whole = lines[: len(lines) - 1 or 1]  # the last may be cut
+    if delimiter in (" ", COLONS):
+        widths = {len(line.split(None if delimiter == " " else delimiter)) for line in whole}
+    else:
+        try:
+            widths = {len(row) for row in csv.reader(whole, delimiter=delimiter)}
+        except csv.Error:
+            return None
+    if max(widths) > 1 and len(widths) == 1:
+        return Kind("table", f"lines with {words[delimiter]} between the entries")
+    if re.match(r"[^\n>]+(>[^\n>]+)+\n", head):
+        return Kind("table", "lines of the form A>B>C")
+    return None

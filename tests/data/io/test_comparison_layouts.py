@@ -1,0 +1,225 @@
+"""Logs of matches, choices and best-worst tasks become the comparisons they state."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+import permix
+from permix.errors import CycleError, DataError, PermixError
+
+
+@pytest.fixture
+def read(tmp_path):
+    def of(text, name="x.csv", **options):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return permix.read(path, **options)
+
+    return of
+
+
+def stated(votes):
+    """Comparisons of each agent by name, with how often they are stated."""
+    found = {}
+    for row, agent in enumerate(votes.agents.tolist()):
+        pairs = votes.pairs[votes.pair_indptr[row] : votes.pair_indptr[row + 1]].tolist()
+        found[agent] = sorted((votes.items[a], votes.items[b]) for a, b in pairs)
+    return found
+
+
+def audit(votes):
+    return {entry["found"]: entry["ballots"] for entry in votes.metadata.get("CLEANING", [])}
+
+
+ARENA = "question,model_a,model_b,winner,judge\n1,x,y,{},ann\n2,y,z,{},ann\n3,x,y,{},ann\n4,z,x,{},bob\n"
+
+
+@pytest.mark.parametrize(
+    "winners",
+    [
+        ("model_a", "model_b", "model_a", "model_b"),
+        ("A", "B", "a", "b"),
+        ("[[A]]", "[[B]]", "[[A]]", "[[B]]"),
+        ("1", "2", "1", "2"),
+        ("x", "z", "x", "x"),
+    ],
+)
+def test_winners_by_side_or_by_name(read, winners):
+    votes = read(ARENA.format(*winners))
+    assert stated(votes) == {"ann": [("x", "y"), ("x", "y"), ("z", "y")], "bob": [("x", "z")]}
+    assert votes.pairwise_counts(closure=False)[0, 1] == 2  # what is stated twice has two votes
+
+
+def test_ties_are_counted(read):
+    text = ARENA.format("tie", "model_b", "tie (bothbad)", "")
+    votes = read(text)
+    assert stated(votes) == {"ann": [("z", "y")]}
+    told = {"ties": 2, "comparisons without an answer": 1, "agents without a comparison": 1}
+    assert audit(votes) == told
+    with pytest.raises(DataError, match=r"line 2: a tie \(2 in all\)"):
+        read(text, ties="error")
+    with pytest.raises(CycleError):
+        read(text, ties="both")
+    both = read(text, ties="both", on_cycle="keep").pairwise_counts()
+    assert (both[0, 1], both[1, 0]) == (2, 2)
+
+
+def test_columns_of_zeros_and_ones(read):
+    text = (
+        "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n1,x,y,1,0,0\n2,x,z,0,1,0\n3,y,z,0,0,1\n"
+    )
+    votes = read(text)
+    assert stated(votes) == {1: [("x", "y")], 2: [("z", "x")]}
+    assert audit(votes)["ties"] == 1
+    with pytest.raises(DataError, match="line 2: more than one column"):
+        read(text.replace("1,0,0", "1,1,0", 1))
+
+
+def test_without_annotators_each_row_is_one(read):
+    votes = read("item1,item2,winner\na,b,a\nb,a,b\n")
+    assert stated(votes) == {1: [("a", "b")], 2: [("b", "a")]}
+    assert audit(votes) == {"no column names the agents": 2}
+
+
+@pytest.mark.parametrize(
+    ("winners", "why"),
+    [
+        (("model_a", "model_c", "x", "x"), "line 3: the winner 'model_c' is neither"),
+        (("model_a", "y", "model_a", "x"), "is neither|nor a side"),
+        (("2", "1", "1", "maybe"), "line 5: the winner 'maybe'"),
+    ],
+)
+def test_winners_that_are_nobody(read, winners, why):
+    with pytest.raises(DataError, match=why):
+        read(ARENA.format(*winners))
+
+
+def test_sides_and_names_that_cannot_be_told_apart(read):
+    with pytest.raises(DataError, match="could be a side or the name of an item"):
+        read("item1,item2,winner,judge\n2,1,1,a\n1,2,2,a\n")
+    with pytest.raises(DataError, match="line 2: 'x' is compared with itself"):
+        read("model_a,model_b,winner,judge\nx,x,model_a,1\n")
+
+
+# -- choices and best-worst tasks ------------------------------------------------------------------------
+
+BEST_WORST = {
+    "ann": [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")],
+    "bob": [("b", "a"), ("b", "e"), ("e", "a")],
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "respondent,task,item1,item2,item3,item4,best,worst\nann,1,a,b,c,d,a,d\nbob,1,a,b,e,,b,a\n",
+        "respondent,task,item1,item2,item3,item4,best,worst\nann,1,a,b,c,d,1,4\nbob,1,a,b,e,,2,1\n",
+        "respondent,task,item1,item2,item3,item4,best,worst\nann,1,a,b,c,d,item1,item4\nbob,1,a,b,e,,item2,item1\n",
+        "respondent,shown,best,worst\nann,a;b;c;d,a,d\nbob,a;b;e,b,a\n",
+        "respondent,task,item,bw\nann,1,a,1\nann,1,b,0\nbob,1,a,-1\nann,1,c,0\nann,1,d,-1\nbob,1,b,1\nbob,1,e,0\n",
+        "respondent,set,item,best,worst\nann,1,a,1,\nann,1,b,,\nann,1,c,,\nann,1,d,,1\n"
+        "bob,1,a,,1\nbob,1,b,1,\nbob,1,e,,\n",
+    ],
+)
+def test_best_above_all_others_and_all_others_above_worst(read, text):
+    assert stated(read(text)) == BEST_WORST
+
+
+def test_choices(read):
+    wide = read("respondent,option1,option2,option3,choice\n1,a,b,c,b\n2,c,a,b,\n")
+    assert stated(wide) == {1: [("b", "a"), ("b", "c")]}
+    assert audit(wide) == {"tasks without an answer": 1, "agents without a comparison": 1}
+    long = read("respondent,task,alternative,chosen\n1,1,a,0\n1,1,b,1\n1,1,c,0\n1,2,a,1\n1,2,c,0\n")
+    assert stated(long) == {1: [("a", "c"), ("b", "a"), ("b", "c")]}
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("ann,1,a,b,c,a,a", "best and worst at once"),
+        ("ann,1,a,b,c,x,a", "best 'x' was not shown"),
+        ("ann,1,a,b,a,b,a", "'a' is shown twice"),
+    ],
+)
+def test_tasks_that_contradict_themselves(read, row, why):
+    with pytest.raises(DataError, match=why):
+        read(f"respondent,task,item1,item2,item3,best,worst\n{row}\n")
+
+
+def test_a_task_with_two_best_items(read):
+    with pytest.raises(DataError, match="line 3: a second item of the same task"):
+        read("respondent,task,item,best,worst\n1,1,a,1,0\n1,1,b,1,0\n1,1,c,0,1\n")
+
+
+def test_choice_columns_beside_best_and_worst_are_no_ranks(read):
+    """Shown items called choice1, choice2 are not taken for places of a ballot."""
+    with pytest.raises(DataError):
+        read("respondent,choice1,choice2,choice3,best,worst\n1,a,b,c,a,c\n2,b,c,a,b,a\n")
+
+
+# -- a profile, written and read back ----------------------------------------------------------------------
+
+
+def _csv(rows):
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("form", ["matches", "wide", "long"])
+def test_tasks_come_back_as_written(read, form, seed):
+    rng = np.random.default_rng(seed)
+    names = [["Ann", "Bo, Jr.", "Cy|C", "Dé", "Ed;x"], ["10", "20", "7", "8", "9"]][seed % 2]
+    orders = {f"r{k}": rng.permutation(5).tolist() for k in range(3)}  # each answers by an order: no cycles
+    expected = {agent: [] for agent in orders}
+    rows = []
+    for agent, order in orders.items():
+        for task in range(4):
+            shown = rng.choice(5, size=2 if form == "matches" else 4, replace=False).tolist()
+            ranked = sorted(shown, key=order.index)
+            if form == "matches":
+                rows.append([agent, names[shown[0]], names[shown[1]], names[ranked[0]]])
+                expected[agent].append((ranked[0], ranked[1]))
+                continue
+            best, worst = ranked[0], ranked[-1]
+            expected[agent] += [(best, other) for other in shown if other != best]
+            expected[agent] += [(other, worst) for other in shown if other not in (best, worst)]
+            if form == "wide":
+                rows.append([agent, task, *(names[k] for k in shown), names[best], names[worst]])
+            else:
+                rows += [[agent, task, names[k], (k == best) - (k == worst)] for k in shown]
+    header = {
+        "matches": ["annotator", "item_a", "item_b", "winner"],
+        "wide": ["respondent", "task", "item1", "item2", "item3", "item4", "best", "worst"],
+        "long": ["respondent", "task", "item", "maxdiff"],
+    }[form]
+    found = stated(read(_csv([header, *rows])))
+    called = {agent: sorted((names[a], names[b]) for a, b in pairs) for agent, pairs in expected.items()}
+    assert {a: sorted((str(x), str(y)) for x, y in pairs) for a, pairs in found.items()} == called
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ARENA.format("A", "B", "tie", "B"),
+        "respondent,task,item1,item2,item3,best,worst\n1,1,a,b,c,a,c\n2,1,a,b,c,b,c\n",
+    ],
+)
+def test_damaged_copies(read, text):
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        content = list(text)
+        at, length = int(rng.integers(len(text))), int(rng.integers(1, 12))
+        content[at : at + length] = (
+            "" if rng.integers(2) else "".join(chr(c) for c in rng.integers(32, 127, length))
+        )
+        try:
+            votes = read("".join(content))
+        except PermixError:
+            continue
+        assert len(votes) > 0

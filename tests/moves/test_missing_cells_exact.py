@@ -1,0 +1,147 @@
+"""Missing cells under full covariances, against integrals over them: all partitions times what is missing."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from permix.dp_mixture.left_out_jit import score_without
+from permix.families import GaussianNIW
+from permix.families.contract_jit import score_new_data, seat_all
+from permix.families.niw_gaps_jit import with_gaps
+from permix.moves import Cycle, Gibbs, MissingCells, SplitMerge
+from permix.moves.state import MixtureState
+from permix.partitions import DirichletProcess
+from permix.partitions.labels import canonical_labels
+from tests.families.cases import CASES
+from tests.oracles.mixtures import naive_marginal, total_variation, total_variation_bound
+from tests.oracles.partitions import restricted_growth_strings
+
+X = np.array([[-1.2, np.nan], [-0.7, 1.9], [np.nan, -0.8], [2.1, -1.5]])
+FAMILY = GaussianNIW([0.0, 0.5], 0.5, 4.0, [[1.0, 0.6], [0.6, 1.0]]).resolve(X)
+PRIOR = DirichletProcess(1.0)
+PARTITIONS = list(restricted_growth_strings(4))
+N_STEPS, N_BINS = 8_000, 3
+
+
+def observed_log_density(family, x, members):
+    """ln p(observed cells of x | complete members): Student's t in these columns."""
+    m, kappa, nu = np.asarray(family.prior_mean), family.prior_strength, family.degrees_of_freedom
+    n, d, here = len(members), len(x), ~np.isnan(x)
+    center = members.mean(axis=0) if n else m
+    scale = family.scale + (members - center).T @ (members - center)
+    scale = scale + kappa * n / (kappa + n) * np.outer(center - m, center - m)
+    location, freedom = (kappa * m + members.sum(axis=0)) / (kappa + n), nu + n - d + 1
+    spread = scale * (kappa + n + 1) / ((kappa + n) * freedom)
+    if not here.any():
+        return 0.0
+    return stats.multivariate_t.logpdf(x[here], location[here], spread[np.ix_(here, here)], df=freedom)
+
+
+@functools.cache
+def exact():
+    """Probabilities of partitions times bins of the first missing cell, and the edges of the bins.
+
+    The cell of row 1 is integrated numerically, that of row 3 by the marginal of Student's t.
+    """
+    angles = (np.arange(160) + 0.5) / 160 * np.pi - np.pi / 2
+    grid, weights = 3.0 * np.tan(angles), 3.0 / np.cos(angles) ** 2
+    table = np.empty((len(PARTITIONS), len(grid)))
+    for g, cell in enumerate(grid):
+        filled = X.copy()
+        filled[0, 1] = cell
+        blocks = {}
+        for size in range(1, 5):
+            for rows in itertools.combinations(range(4), size):
+                complete = filled[[row for row in rows if row != 2]]
+                blocks[rows] = naive_marginal(FAMILY, complete)
+                if 2 in rows:
+                    blocks[rows] += observed_log_density(FAMILY, X[2], complete)
+        for p, labels in enumerate(PARTITIONS):
+            parts = [tuple(np.flatnonzero(np.array(labels) == k).tolist()) for k in range(max(labels) + 1)]
+            table[p, g] = PRIOR.log_prob(labels) + sum(blocks[part] for part in parts)
+    masses = np.exp(table - table.max()) * weights
+    masses /= masses.sum()
+    cuts = np.searchsorted(np.cumsum(masses.sum(axis=0)), np.arange(1, N_BINS) / N_BINS)
+    edges = (grid[cuts] + grid[cuts + 1]) / 2
+    bins = np.searchsorted(edges, grid)
+    return np.stack([masses[:, bins == b].sum(axis=1) for b in range(N_BINS)], axis=1).ravel(), edges
+
+
+def visits(move, state, n_steps=N_STEPS):
+    """Shares of partitions times bins in a chain."""
+    rng, edges = np.random.default_rng(3), exact()[1]
+    place = {labels: p for p, labels in enumerate(PARTITIONS)}
+    counts = np.zeros((len(PARTITIONS), N_BINS))
+    state.set_labels(np.zeros(4, dtype=np.int64))
+    for _ in range(n_steps):
+        move.step(rng, state)
+        row = place[tuple(canonical_labels(state.labels).tolist())]
+        counts[row, np.searchsorted(edges, state.data[0, 1])] += 1
+    return (counts / counts.sum()).ravel()
+
+
+MOVES = {
+    "cells": Cycle([Gibbs(), MissingCells()]),
+    "splits": Cycle([SplitMerge(n_proposals=2), MissingCells()]),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_chains_follow_the_posterior(name):
+    pi = exact()[0]
+    state = MixtureState(FAMILY, FAMILY.encode(X), 4, PRIOR)
+    # A bin's edge lies anywhere between two points of the grid.
+    assert total_variation(visits(MOVES[name], state), pi) < total_variation_bound(pi, N_STEPS / 4) + 0.01
+
+
+def test_cells_that_are_filled_in_once_are_noticed():
+    """The mean for every missing cell, and sweeps as if nothing were missing."""
+    pi = exact()[0]
+    filled = np.where(np.isnan(X), FAMILY.prior_mean, X)
+    state = MixtureState(FAMILY, filled, 4, PRIOR)
+    assert total_variation(visits(Gibbs(), state), pi) > total_variation_bound(pi, N_STEPS / 4) + 0.01
+
+
+def test_cells_that_forget_the_group_are_noticed():
+    """Cells drawn from the prior predictive, whatever the group."""
+
+    class Forgetful(Gibbs):
+        def step(self, rng, state):
+            info = super().step(rng, state)
+            other = MixtureState(FAMILY, X, 4, PRIOR)
+            other.set_labels(np.arange(4))
+            MissingCells().step(rng, other)
+            state.fill_gaps(other.data[state.missing])
+            state.set_labels(state.labels)
+            state.sweep(rng, np.array([1, 3]))
+            return info
+
+    pi = exact()[0]
+    state = MixtureState(FAMILY, FAMILY.encode(X), 4, PRIOR)
+    assert total_variation(visits(Forgetful(), state, 1_600), pi) > total_variation_bound(pi, 400) + 0.01
+
+
+def test_scores_are_those_of_observed_columns():
+    family, rows = CASES["gaussian-niw"]
+    rng = np.random.default_rng(0)
+    labels = np.array([0, 0, 1, 0, 2, 1, 1, 2, 0, -1, -1, -1], dtype=np.int32)
+    gaps = rows.copy()
+    gaps[rng.random(rows.shape) < 0.4] = np.nan
+    gaps[9] = np.nan
+    assert np.isnan(gaps).all(axis=1).any()
+    stats_of_filled = family.statistics(4)
+    seat_all(stats_of_filled, rows, labels, 4)
+    scoring = with_gaps(stats_of_filled, rows)
+    scores, own = np.empty((12, 4)), np.empty(9)
+    score_new_data(scoring, gaps, 12, 4, scores)
+    expected = [[observed_log_density(family, x, rows[labels == k]) for k in range(4)] for x in gaps]
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
+    score_without(scoring, gaps, labels, np.bincount(labels[:9], minlength=4), np.arange(9), own)
+    for i in range(9):
+        others = rows[(labels == labels[i]) & (np.arange(12) != i)]
+        assert own[i] == pytest.approx(observed_log_density(family, gaps[i], others), rel=1e-9, abs=1e-9)
