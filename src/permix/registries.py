@@ -19,8 +19,10 @@ BALLOT_RULES: Mapping[str, tuple[str, ...]] = {
     "overvotes": ("truncate", "skip", "random", "drop"),
     "skipped": ("stop-after-two", "stop-after-one", "close-up"),
     "repeats": ("first", "truncate"),
+    "tied_ranks": ("keep", "break", "truncate"),
     "write_ins": ("keep", "merge", "drop"),
     "names": ("keep", "merge"),
+    "below_support": ("drop", "merge"),
 }
 
 

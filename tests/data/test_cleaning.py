@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from permix.data.ballots import Ballots
-from permix.data.cleaning import audit_of, clean, names_alike
+from permix.data.cleaning import clean
+from permix.data.cleaning_candidates import audit_of, names_alike
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
 from permix.errors import DataError, ParameterError
 from permix.registries import BALLOT_RULES as RULES
 
@@ -177,3 +180,98 @@ def test_the_first_of_each_rule_is_the_default():
     assert {name: getattr(Rules(), name) for name in RULES} == {
         name: words[0] for name, words in RULES.items()
     }
+
+
+def levels_of(table):
+    """What each row says, as lists of names at one rank."""
+    if isinstance(table, Rankings):
+        return [[[table.items[i]] for i in row if i >= 0] for row in table.orders.tolist()]
+    groups = []
+    for row in range(len(table)):
+        span = slice(int(table.level_indptr[row]), int(table.level_indptr[row + 1]))
+        found = {}
+        for item, level in zip(table.level_items[span], table.levels[span], strict=True):
+            found.setdefault(int(level), []).append(table.items[item])
+        groups.append([sorted(found[level]) for level in sorted(found)])
+    return groups
+
+
+def test_ties_are_kept_broken_or_end_the_ranking():
+    rows = [
+        [["a", "b"], ["c"]],
+        [["c"], ["d", "a", "b"]],
+        [["a"], [], ["b", "d"]],
+        [["b"], ["b", "c"]],
+        [["d"]],
+    ]
+    marked = Ballots.from_rows(rows, items=NAMES, agents=np.arange(5))
+    kept = levels_of(clean(marked, tied_ranks="keep"))
+    assert kept == [
+        [["a", "b"], ["c"]],
+        [["c"], ["a", "b", "d"]],
+        [["a"], ["b", "d"]],
+        [["b"], ["c"]],
+        [["d"]],
+    ]
+    assert levels_of(clean(marked, tied_ranks="truncate")) == [[["c"]], [["a"]], [["b"]], [["d"]]]
+    broken = clean(Ballots.from_rows(rows * 200, items=NAMES), tied_ranks="break", random_state=3)
+    assert isinstance(broken, Rankings)
+    for found, level in zip(levels_of(broken), kept * 200, strict=True):
+        flat = [name for [name] in found]
+        assert [sorted(flat[: len(level[0])])] == [level[0]]
+        assert sorted(flat) == sorted(name for names in level for name in names)
+    first = broken.orders[::5, 0]
+    assert abs(np.mean(first == 0) - 0.5) < 4 * np.sqrt(0.25 / 200)
+    with pytest.raises(DataError, match="give one of them"):
+        clean(marked, tied_ranks="keep", overvotes="skip")
+
+
+def test_ties_of_rankings_stay_unless_a_rule_is_given():
+    tied = Preferences.from_levels(
+        [[["a", "b"], "c"], ["c", "a"], [["a"], ["b", "c"]]], items=["a", "b", "c"]
+    )
+    # The last ties the rest, which nobody ranked: it is no tie.
+    assert levels_of(clean(tied, min_answers=2)) == [[["a", "b"], ["c"]], [["c"], ["a"]]]
+    assert levels_of(clean(tied, overvotes="truncate")) == [[["c"], ["a"]], [["a"]]]
+    assert isinstance(clean(tied, tied_ranks="break"), Rankings)
+
+
+def test_weak_candidates_may_be_one():
+    rows = [[["a"], ["x"]], [["a"], ["y"]], [["x"], ["y"], ["a"]], [["b"], ["a"]], [["b"]]]
+    merged = clean(Ballots.from_rows(rows), min_support=3, below_support="merge")
+    assert levels_of(merged) == [[["a"], ["other"]]] * 2 + [
+        [["other"], ["a"]],
+        [["other"], ["a"]],
+        [["other"]],
+    ]
+    said = {entry.found: entry.ballots for entry in audit_of(merged.metadata)}
+    assert said == {"candidates on fewer than 3 ballots": 5, "candidates ranked again": 1}
+    with pytest.raises(DataError, match="no candidate is left"):
+        clean(Ballots.from_rows(rows), min_support=9, below_support="merge")
+
+
+def test_comparisons_and_ratings_have_thresholds_too():
+    pairs = [("ann", "a", "b"), ("ann", "b", "c"), ("bo", "a", "b"), ("cy", "b", "z"), ("di", "a", "c")]
+    table = Preferences.from_pairs(pairs)
+    kept = clean(table, min_support=2, min_answers=2)
+    assert kept.items == ("a", "b", "c")
+    assert kept.agents.tolist() == ["ann", "bo", "di"]  # cy has nothing left to say
+    assert [entry.left_out for entry in audit_of(kept.metadata)] == [0, 1]
+    with pytest.raises(DataError, match="comparisons have no ranks"):
+        clean(table, overvotes="skip")
+    rated = Preferences.from_ratings(
+        [("u", "x", 5), ("u", "y", 3), ("v", "x", 1), ("w", "z", 2), ("w", "x", 1)]
+    )
+    assert clean(rated, min_support=2).items == ("x",)
+    assert levels_of(clean(rated, min_answers=2)) == [[["x"], ["y"]], [["z"], ["x"]]]
+
+
+@pytest.mark.parametrize(
+    "rules", [{}, {"overvotes": "drop"}, {"min_answers": 3}, {"min_support": 300}, {"tied_ranks": "keep"}]
+)
+def test_what_was_read_is_kept_or_counted_as_left_out(rules):
+    ballots = random_ballots(5)
+    counts = np.random.default_rng(0).integers(1, 9, size=len(ballots))
+    marked = Ballots.from_rows(ballots, items=NAMES, counts=counts)
+    found = clean(marked, **rules)
+    assert found.n_agents + sum(entry.left_out for entry in audit_of(found.metadata)) == counts.sum()

@@ -406,7 +406,7 @@ def test_html_is_escaped() -> None:
         (np.array([[True, False]]), {}, r"names of type bool are not understood"),
         ([[2**70]], {}, r"does not fit into 64 bits"),
         (np.array([[2**63]], dtype=np.uint64), {}, r"does not fit into 64 bits"),
-        ([["a"]], {"items": ["a", "b", "a"]}, r"item 'a' is listed twice in items \(positions 0 and 2\)"),
+        ([["a"]], {"items": ["a", "b", "a"]}, r"item 'a' is listed twice in items \(positions 1 and 3\)"),
         ([["a"]], {"items": ["a", None]}, r"item name is missing"),
         ([["a"]], {"items": ["a", ""]}, r"item name is empty"),
         ([["a"]], {"items": "abc"}, r"is one string; pass a list"),

@@ -42,7 +42,7 @@ def test_groups_show_centers_and_decays(tmp_path):
     for e, (upper, lower) in enumerate(panels):
         table = summaries.center_table(e)
         assert [label.get_text() for label in upper.get_yticklabels()] == table["item"].tolist()
-        np.testing.assert_array_equal(upper.lines[0].get_xdata(), table["expected_rank"].to_numpy())
+        np.testing.assert_array_equal(upper.collections[1].get_offsets()[:, 0], table["expected_rank"])
         np.testing.assert_array_equal(
             ends_of(upper.collections[0], 0), table[["rank_low", "rank_high"]].to_numpy()
         )

@@ -97,3 +97,12 @@ def test_contradictions_are_refused():
     table = Preferences.from_pairs([(0, "a", "b"), (0, "b", "a")], on_cycle="keep")
     with pytest.raises(CycleError, match="a ≻ b ≻ a"):
         as_top_lists(table)
+
+
+def test_ties_that_are_only_the_rest_are_none():
+    """A .toc file ends each list by its other items, tied; what is tied before that is a tie."""
+    lists = Preferences.from_levels([["a", ["b", "c", "d"]], ["b", "a", ["c", "d"]], ["a", "b", "c", "d"]])
+    assert as_top_lists(lists).orders.tolist() == [[0, -1, -1, -1], [1, 0, -1, -1], [0, 1, 2, 3]]
+    for tied in ([["a", "b"], "c", "d"], ["a", ["b", "c"]], [["a", "b", "c", "d"]]):
+        with pytest.raises(DataError, match="ties"):
+            as_top_lists(Preferences.from_levels([tied], items=["a", "b", "c", "d"]))

@@ -66,7 +66,7 @@ def test_groups_show_centers_and_ranks(tmp_path):
         assert names_on(axes) == list(center.center)
         assert f"{100 * fit.components.weights[k]:.1f} %" in axes.get_title()
         ranks = center.rank_marginals()[center.center_order]
-        np.testing.assert_allclose(axes.lines[0].get_xdata(), ranks @ np.arange(1, 6))
+        np.testing.assert_allclose(axes.collections[1].get_offsets()[:, 0], ranks @ np.arange(1, 6))
         ends = np.array([segment[:, 0] for segment in axes.collections[0].get_segments()])
         for (low, high), chances in zip(ends.astype(int), ranks, strict=True):
             assert chances[: low - 1].sum() < 0.05 <= chances[:low].sum()

@@ -69,3 +69,40 @@ def test_first_choices_of_a_minneapolis_ward_are_those_of_the_file(data_folder):
     for name, n in named.groupby("rank1")["weight"].sum().items():
         assert first[name] >= n
     assert sum(first.values()) - len(named) <= len(frame) - len(named)
+
+
+@pytest.mark.parametrize(
+    ("name", "contest"),
+    [
+        ("ballots/dominion-alaska-2024", "7"),
+        ("ballots/hart", "b651b997-417a-46d9-a676-a43d4df94ddc"),
+        ("ballots/ess/2015_portland_maine_mayor_cvr.xlsx", None),
+        ("ballots/csv/minneapolis_2017_ward_9.csv.gz", None),
+        ("preflib-more/00021-00000001.toi", None),  # San Francisco, where ties are overvotes
+        ("preflib-more/00018-00000001.soi.gz", None),  # Minneapolis, with hundreds of names written in
+    ],
+)
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {},
+        {"overvotes": "drop"},
+        {"min_support": 50, "min_answers": 2},
+        {"min_support": 5, "below_support": "merge"},
+    ],
+)
+def test_ballots_are_kept_or_counted_as_left_out(data_folder, name, contest, rules):
+    path = data_folder / name
+    if name.startswith("preflib"):
+        marked, before = permix.read(path), 0
+        n_read = marked.n_agents
+    else:
+        marked = permix.read_ballots(path, contest)
+        before = sum(entry.left_out for entry in marked.audit)
+        n_read = marked.n_ballots + before
+    try:
+        kept = permix.clean(marked, **rules)
+    except permix.errors.DataError:  # nine ballots of Hart's sample name nobody fifty times
+        assert n_read < 100
+        return
+    assert kept.n_agents + sum(entry["left_out"] for entry in kept.metadata["CLEANING"]) == n_read

@@ -25,6 +25,7 @@ from permix.distributions.angle.completions import annealing_cost, is_cheap
 from permix.distributions.angle.concentration import draw_from_grid
 from permix.distributions.base import Estimate
 from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.estimators.known import NOTHING, Known, Memberships
 from permix.posterior import warn_if_chains_disagree
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
@@ -79,6 +80,17 @@ class AngleFit:
     interrupted: bool = False
     # Mean scores of the data under permix.estimators.baselines.KEPT, where they were asked for.
     baselines: Array | None = None
+    known: Known = NOTHING  # of the rows and items, beside what was fitted
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of items."""
+        return len(self.counts), len(self.components.items)
+
+    def memberships(self) -> Memberships:
+        """Return to which groups rows belong."""
+        k = self.probabilities.shape[1]
+        return Memberships(self.labels, k, self.counts, probabilities=self.probabilities)
 
     @property
     def labels(self) -> Array:

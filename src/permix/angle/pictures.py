@@ -11,6 +11,7 @@ from permix.angle.results import component_table, consensus_table, objective_nam
 from permix.data.labels import Array
 from permix.errors import DataError
 from permix.plots.history_picture import draw_history, how_it_ended
+from permix.plots.items import ItemStyle, add_legend, color_ticks, item_style
 from permix.plots.ranks import DARK, MAX_NAME, MAX_PANELS, checked_max_items, groups_title
 from permix.plots.style import MARKERS, checked_axes, checked_figure, new_figure, shortened
 
@@ -43,18 +44,23 @@ def groups(fit: AngleFit, *, max_items: int = MAX_ITEMS, ax: Axes | None = None)
 
     At most ``max_items`` items are drawn, those with the most extreme scores in any group.
     """
-    drawn = scores_of(fit)
-    return draw_groups(fit.components.items, drawn, fit.components.n_components, max_items, ax)
+    drawn, style = scores_of(fit), item_style(fit, fit.components.items)
+    return draw_groups(fit.components.items, drawn, fit.components.n_components, max_items, ax, style)
 
 
 def draw_groups(
-    items: tuple[Any, ...], drawn: list[Scores], n_groups: int, max_items: int, ax: Axes | None
+    items: tuple[Any, ...],
+    drawn: list[Scores],
+    n_groups: int,
+    max_items: int,
+    ax: Axes | None,
+    style: ItemStyle,
 ) -> Axes:
     """Draw the scores of items in some of ``n_groups`` groups."""
     shown = _shown_items(drawn, checked_max_items(max_items))
     height = scores_height(len(shown), len(drawn))
     axes = new_figure(WIDTH, height).subplots() if ax is None else checked_axes(ax)
-    draw_scores(axes, items, drawn, shown)
+    draw_scores(axes, items, drawn, shown, style)
     some = f"{len(shown)} of {len(items):,} items, the most extreme" if len(shown) < len(items) else ""
     many = f"the {len(drawn)} largest of {n_groups} groups" if len(drawn) < n_groups else ""
     if some or many:
@@ -68,7 +74,9 @@ def scores_height(n_items: int, n_groups: int) -> float:
     return 1.0 + legend + max(LINE, LINE_OF_GROUP * n_groups) * max(n_items, 4)
 
 
-def draw_scores(axes: Axes, items: tuple[Any, ...], drawn: list[Scores], shown: Array) -> None:
+def draw_scores(
+    axes: Axes, items: tuple[Any, ...], drawn: list[Scores], shown: Array, style: ItemStyle
+) -> None:
     """Draw items from top to bottom, on each line one dot and whisker for each group, the first uppermost."""
     n, k = len(shown), len(drawn)
     places = np.arange(n)
@@ -84,14 +92,15 @@ def draw_scores(axes: Axes, items: tuple[Any, ...], drawn: list[Scores], shown: 
             axes.hlines(y, group.low[shown], group.high[shown], color=color, linewidth=1.6, alpha=0.75)
         marker, size = MARKERS[(number // len(DARK)) % len(MARKERS)], 4.5 if k <= 4 else 3.5
         axes.plot(group.scores[shown], y, marker, color=color, markersize=size, label=group.name, zorder=3)
-    axes.set_yticks(places, [shortened(items[i], MAX_NAME) for i in shown])
+    axes.set_yticks(places, [shortened(style.label(items[i], MAX_NAME), MAX_NAME) for i in shown])
+    color_ticks(axes.get_yticklabels(), [items[i] for i in shown], style)
     axes.tick_params(axis="y", length=0, labelsize="small")
     axes.tick_params(axis="x", labelsize="small")
     axes.set_ylim(n - 0.4, -0.6)
     axes.set_xlabel("score (left = preferred)", fontsize="small")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    style = {"fontsize": "small", "frameon": False, "handletextpad": 0.3, "columnspacing": 1.2}
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(k, LEGEND_COLUMNS), **style)
+    look = {"fontsize": "small", "frameon": False, "handletextpad": 0.3, "columnspacing": 1.2}
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(k, LEGEND_COLUMNS), **look)
 
 
 def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
@@ -106,7 +115,9 @@ def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
     )
     left, right = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
     _draw_weights(left, fit, len(drawn))
-    draw_scores(right, items, drawn, shown)
+    style = item_style(fit, items)
+    draw_scores(right, items, drawn, shown, style)
+    add_legend(figure, style)
     title = groups_title(len(drawn), n_groups, len(shown), len(items), top="")
     sure = "" if fit.posterior is None else " with 90 % intervals"
     figure.suptitle(f"{title}: scores of the centers{sure}", fontsize="medium")

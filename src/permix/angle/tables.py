@@ -44,7 +44,7 @@ def report(fit: AngleFit) -> dict[str, Any]:
         "inference": settings.inference,
         "normalizer": components.normalizer,
         "bound": settings.bound if settings.inference == "vi" else None,
-        **fit_tables.items_report(components.items, fit.counts),
+        **fit_tables.items_report(components.items, fit.counts, fit),
         "interval": None if fit.posterior is None else INTERVAL,
         "groups": _group_reports(fit),
         **fit_tables.climb_report(fit, fit.start_objectives),
@@ -115,7 +115,8 @@ def show(report: dict[str, Any], title: str) -> None:
         rows = [[*row, _error(part)] for row, part in zip(rows, parts, strict=True)]
     what = f"angle-based mixture of {count_of(len(parts), 'group')} by {methods[report['inference']]}"
     print_table(f"{fit_tables.data_title(report, title)}, {what}", headings, rows)
-    fit_tables.print_orders("Centers, best first", "center", [part["center"] for part in parts])
+    centers = [fit_tables.called(report, part["center"]) for part in parts]
+    fit_tables.print_orders("Centers, best first", "center", centers)
     _print_scores(report)
     fit_tables.print_remarks(report["remarks"])
     print(

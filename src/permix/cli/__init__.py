@@ -8,6 +8,9 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+# What shells say of a command whose output nobody reads any more (128 and the number of SIGPIPE).
+PIPE_CLOSED = 141
+
 
 def show_warning(message: Any, *_: Any, flags: Mapping[str, str] | None = None, **__: Any) -> None:
     """Write a warning as a user of the command line wants it: what it says, not where it came from."""
@@ -66,9 +69,9 @@ def main() -> None:
     except PermixError as error:
         said = _in_options(error)
         code = error.exit_code
-    except BrokenPipeError:
-        said = "standard output was closed before all was written"
+    except BrokenPipeError:  # as `| head` does: nobody reads on, and nothing is wrong
         abandon_output()
+        sys.exit(PIPE_CLOSED)
     except OSError as error:
         said = _explain(error)
         if error.filename is None:

@@ -56,7 +56,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
         help="How many groups of people or things are here, what does each prefer, and how sure is that?",
         epilog="Start with `permix demo`. Exit codes: 0 done, 1 something is wrong with the data or a file, "
-        "2 something is wrong with the command, 130 interrupted.",
+        "2 something is wrong with the command, 130 interrupted, 141 nobody read on.",
         **common,
     )
     app.callback()(_main)
@@ -94,11 +94,17 @@ def _add_file_commands(app: typer.Typer) -> None:
         part("permix.cli.inspect:show_info")(read_options(file, values), json, values.get("missing") or [])
 
     def convert(
-        source: Path, target: Path, to_layout: str | None, force: bool, json: bool, **values: Any
+        source: Path,
+        target: Path,
+        to_layout: str | None,
+        write_items: Path | None,
+        force: bool,
+        json: bool,
+        **values: Any,
     ) -> None:
         """Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, ABIF, CSV, TSV, Parquet."""
         run = part("permix.cli.inspect:run_convert")
-        run(read_options(source, values), target, to_layout or "auto", force, json)
+        run(read_options(source, values), target, to_layout or "auto", force, json, write_items)
 
     def consensus(
         file: Path, method: str | None, time_limit: float | None, json: bool, **values: Any
@@ -115,11 +121,14 @@ def _add_file_commands(app: typer.Typer) -> None:
     source = positional("source", "File to read.", metavar="IN")
     target = positional("target", "File to write; its ending says the format.", metavar="OUT")
     to_layout = layout._replace(help="Layout of a table to write.", choices=("auto", *LAYOUTS))
+    write_items = Option(
+        Path, "Also write what is known of the items, such as parties, to this CSV file; --items reads it."
+    )
     add_command(
         app,
         convert,
         [source, target],
-        {**VOTE_OPTIONS, "to_layout": to_layout, **FORCE_AND_JSON},
+        {**VOTE_OPTIONS, "to_layout": to_layout, "write_items": write_items, **FORCE_AND_JSON},
         "permix convert ratings.csv ratings.toi --layout ratings",
     )
     options = {**part("permix.consensus.command:OPTIONS"), **VOTE_OPTIONS, **JSON}

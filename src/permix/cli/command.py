@@ -67,6 +67,32 @@ MISSING = Option(
     list[str], "A value that stands for a missing cell, such as -99; may be repeated.", metavar="CODE"
 )
 SHEET = Option(str, "Sheet of an Excel file with several.", metavar="NAME")
+# What travels with the data, in every kind of file that is a table.
+BESIDE: Mapping[str, Option] = {
+    "group_columns": Option(
+        list[str],
+        "Column that says something of the agents, such as precinct or age. It is not used in the fit; "
+        "groups are compared with it afterwards. May be repeated.",
+        ("--group-column",),
+        metavar="COLUMN",
+    ),
+    "item_table": Option(
+        Path,
+        "CSV file with attributes of the items by name, such as item,party,color: shown with them in tables "
+        "and pictures.",
+        ("--items",),
+        metavar="FILE",
+    ),
+}
+MIN_SUPPORT = Option(
+    float,
+    "Leave out candidates that fewer ballots name (of a matrix: columns that fewer rows fill); below 1, a "
+    "share of all.",
+    least=0,
+)
+MIN_ANSWERS = Option(
+    int, "Leave out ballots that rank fewer candidates (of a matrix: rows with fewer cells filled).", least=0
+)
 AGENT_LABELS = "Also write each agent's group and how sure that is to this CSV file."
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permix.cli.output import ORDER, count_of, fitting, print_table, rounded, terminal_width
+from permix.estimators.known import known_of, labels_of
 
 if TYPE_CHECKING:
     from permix.posterior.estimated import Recurrence
@@ -15,10 +16,22 @@ if TYPE_CHECKING:
 LOSSES = {"vi": "variation of information", "binder": "Binder loss"}
 
 
-def items_report(items: Any, counts: np.ndarray) -> dict[str, Any]:
-    """Return how many agents there are, and the items."""
+def items_report(items: Any, counts: np.ndarray, fit: Any = None) -> dict[str, Any]:
+    """Return how many agents there are, the items, and what is known of them."""
     names = [str(item) for item in items]
-    return {"agents": int(counts.sum()), "rows": len(counts), "number_of_items": len(names), "items": names}
+    report: dict[str, Any] = {"agents": int(counts.sum()), "rows": len(counts)}
+    report |= {"number_of_items": len(names), "items": names}
+    known = known_of(fit).items
+    if known:
+        report["item_labels"] = labels_of(fit, items)
+        report["item_attributes"] = {name: known[name].tolist() for name in known}
+    return report
+
+
+def called(report: dict[str, Any], names: list[str]) -> list[str]:
+    """Return what items are called in tables: with their party, where that is known."""
+    labels = dict(zip(report["items"], report.get("item_labels", report["items"]), strict=True))
+    return [labels[name] for name in names]
 
 
 def data_title(report: dict[str, Any], title: str) -> str:
@@ -31,8 +44,7 @@ def data_title(report: dict[str, Any], title: str) -> str:
 
 def chains_report(draws: Draws) -> dict[str, Any]:
     """Return how many chains and draws there are, and the diagnostics of every quantity."""
-    from permix.posterior import summary
-    from permix.posterior.diagnostics import verdict_on
+    from permix.posterior.diagnostics import summary_rows, verdict_on
 
     n_chains, n_draws = next(iter(draws.arrays.values())).shape[:2]
     verdict = verdict_on(draws)
@@ -43,7 +55,7 @@ def chains_report(draws: Draws) -> dict[str, Any]:
         "draws_per_chain": int(n_draws),
         "draws_made_per_chain": max(int(draws.n_made), int(n_draws)),
         "ended_by": draws.ended,
-        "diagnostics": {str(name): row.to_dict() for name, row in summary(draws).iterrows()},
+        "diagnostics": summary_rows(draws),
     }
 
 

@@ -63,7 +63,7 @@ def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()
         ["", ""],
         [[name.replace("_", " "), _readable(value)] for name, value in facts.items() if name not in skip],
     )
-    print_cleaning(cleaning_report(votes))
+    print_cleaning(cleaning_report(votes), int(votes.n_agents))
     chosen = facts["first_choices"]
     if not chosen:
         return
@@ -118,18 +118,27 @@ def _listed(names: Any) -> str:
     return names if isinstance(names, str) else ", ".join(names)
 
 
-def print_cleaning(report: dict[str, Any]) -> None:
-    """Write what rules did to how many ballots."""
+def print_cleaning(report: dict[str, Any], kept: int | None = None, what: str = "ballots") -> None:
+    """Write what rules did to how many ballots, and how many are kept."""
     if "cleaning" in report:
         print()
+        gone = sum(int(entry.get("left_out") or 0) for entry in report["cleaning"])
+        read = f": {kept + gone:,} read, {gone:,} left out, {kept:,} kept" if kept is not None else ""
         print_table(
-            "What was done to the votes",
+            f"What was done to the {what}{read}",
             ["found", "how many", "what was done", "which"],
             [
                 [entry["found"], entry["ballots"], entry["done"], _listed(entry["which"])]
                 for entry in report["cleaning"]
             ],
         )
+
+
+def kept_of(report: dict[str, Any]) -> tuple[int | None, str]:
+    """Return how many ballots (of a matrix: rows) a fit was made of, and what they are called."""
+    if "columns" in report:
+        return report.get("rows"), "rows"
+    return report.get("agents"), "ballots"
 
 
 def print_choice(about: dict[str, Any]) -> None:
@@ -194,18 +203,71 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         second = np.append(votes.levels, 0)[np.minimum(start + 1, len(votes.levels))]
         sole = (sizes == 1) | ((sizes > 1) & (second > 0))
         first = np.bincount(votes.level_items[start[sole]], votes.counts[sole], votes.n_items)
+    facts |= known_facts(votes)
     facts["first_choices"] = {names[k]: int(first[k]) for k in np.flatnonzero(first)}
     return facts
 
 
-def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool, as_json: bool) -> None:
-    """Read one file and write another."""
+def known_facts(votes: Any) -> dict[str, Any]:
+    """Return what is known of agents and items beside the votes, and which columns could be."""
+    facts: dict[str, Any] = {}
+    if votes.covariates:
+        facts["known_of_agents"] = votes.covariates.described()
+    others = votes.metadata.get("OTHER COLUMNS") if votes.metadata else None
+    if isinstance(others, list) and others:
+        facts["columns_for_--group-column"] = [str(name) for name in others]
+    if votes.item_attributes:
+        facts["known_of_items"] = votes.item_attributes.described()
+    return facts
+
+
+def write_items(votes: Any, path: Path) -> None:
+    """Write the attributes of items as a table that ``--items`` reads."""
+    from permix.cli.answers import Answer, write_csv
+
+    known = votes.item_attributes
+    if not known:
+        raise DataError(f"nothing is known of the items, so that there is nothing to write to {path}")
+    rows = zip(votes.items, *(known[name].tolist() for name in known), strict=True)
+    write_csv(Answer("", ["item", *known], rows), path)
+
+
+def _say_what_is_lost(votes: Any, target: Path, items: Path | None) -> None:
+    """Say what is known beside the votes and is not in the file written."""
+    from permix.data.io.text_files import PREFLIB, plain_suffix
+
+    if votes.covariates and plain_suffix(target) in PREFLIB:
+        names = ", ".join(votes.covariates)
+        print(f"note: {names} of the agents: a PrefLib file has no place for it, a .csv file has")
+    facts = known_facts(votes)
+    left = facts.get("columns_for_--group-column")
+    if left:
+        print(f"note: not written: {', '.join(left)}; --group-column keeps a column")
+    if votes.item_attributes and items is None:
+        print(
+            f"note: not written: {', '.join(votes.item_attributes)} of the items; --write-items FILE.csv does"
+        )
+
+
+def run_convert(
+    options: ReadOptions,
+    target: Path,
+    to_layout: str,
+    force: bool,
+    as_json: bool,
+    items: Path | None = None,
+) -> None:
+    """Read one file and write another; and a table of what is known of the items, where that is asked for."""
     from permix.cli.run import speaking_options
     from permix.data import write
     from permix.data.io.categories import category_scale
 
-    check_targets([target], [options.file], force)
+    check_targets([target, *([items] if items is not None else [])], [options.file], force)
     votes = options.read()
+    if items is not None:
+        if items.suffix not in (".csv", ".tsv"):
+            raise typer.BadParameter(f"--write-items {items}: end its name in .csv or .tsv")
+        write_items(votes, items)
     with speaking_options({"layout": "--to-layout"}):
         write(votes, target, **({} if to_layout == "auto" else {"layout": to_layout}))
     scale = category_scale(votes) if to_layout == "ratings" else {}
@@ -213,10 +275,11 @@ def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool,
         facts = {"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items}
         print_json(facts | ({"ratings": scale} if scale else {}) | cleaning_report(votes))
         return
-    print_cleaning(cleaning_report(votes))
+    print_cleaning(cleaning_report(votes), int(votes.n_agents))
     print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
     if scale:
         print("ratings: " + ", ".join(f"{rating} = {name}" for rating, name in scale.items()))
+    _say_what_is_lost(votes, target, items)
 
 
 def check_targets(
@@ -247,7 +310,6 @@ def drop_chains(chains: Path, n_stored: int, n_made: int) -> None:
     if n_stored > n_made:
         print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)
         return
-    sys.stdout.flush()
     gone = chains.with_name(f".{chains.name}.tmp")
     shutil.rmtree(gone, ignore_errors=True)  # of a command that was killed right here
     chains.rename(gone)

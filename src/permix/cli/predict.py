@@ -11,7 +11,8 @@ import typer
 
 from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, write_rankings
 from permix.cli.command import ModelCommand
-from permix.cli.inspect import check_targets, print_choice, print_cleaning
+from permix.cli.covariates import covariates_report, print_covariates
+from permix.cli.inspect import check_targets, kept_of, print_choice, print_cleaning
 from permix.cli.output import data_stream, print_json
 from permix.cli.run import speaking_options
 from permix.cli.votes import ReadOptions, read_options
@@ -120,7 +121,7 @@ def _loaded(file: Path, way_out: str) -> tuple[Any, ModelCommand]:
 def show_fit(file: Path, as_json: bool, checks: bool = False) -> None:
     """Print what a fitted model found and, if asked for, whether it fits at all."""
     fit, command = _loaded(file, f"permix info {file} describes votes, permix fit makes models of data")
-    report = command.function("report")(fit)
+    report = command.function("report")(fit) | covariates_report(fit)
     about = part("permix.estimators.archive:read_about")(file)
     if checks:
         with speaking_options(command.flags):
@@ -131,8 +132,9 @@ def show_fit(file: Path, as_json: bool, checks: bool = False) -> None:
     if checks:
         part("permix.cli.checks:print_checks")(report["checks"])
     command.function("show")(report, file.name)
+    print_covariates(report)
     print_choice(about)
-    print_cleaning(about)
+    print_cleaning(about, *kept_of(report))
 
 
 def run_sample(

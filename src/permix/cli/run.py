@@ -14,10 +14,19 @@ import typer
 
 from permix.cli.answers import write_csv
 from permix.cli.command import SELECTION, ModelCommand
-from permix.cli.inspect import check_names, check_targets, cleaning_report, drop_chains, print_cleaning
+from permix.cli.covariates import covariates_report, print_covariates
+from permix.cli.inspect import (
+    check_names,
+    check_targets,
+    cleaning_report,
+    drop_chains,
+    kept_of,
+    print_cleaning,
+)
 from permix.cli.output import print_json, running_fit
 from permix.cli.unfinished import Mark
 from permix.errors import DataError, Message, PermixError, PermixWarning, about_parameters
+from permix.estimators.known import with_known
 from permix.estimators.registry import part
 from permix.files import check_target
 
@@ -94,6 +103,8 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
         elif candidates is not None:
             selection = _selected(command, data, given, values, candidates)
             fit = selection.fit
+    if fit is not None:
+        fit = with_known(fit, getattr(data, "table", data))
     _finish(command, values, targets, data, fit, selection, mark)
 
 
@@ -190,7 +201,7 @@ def _finish(
     if selection is not None and targets.curve is not None:
         part("permix.plots:choice")(selection).figure.savefig(targets.curve)
     extra = {} if selection is None else {"selection": part(SELECTION_TABLES).selection_report(selection)}
-    extra |= cleaning_report(getattr(data, "table", None))
+    extra |= cleaning_report(getattr(data, "table", data))
 
     def show(file: Path | None, report: dict[str, Any]) -> None:
         if as_json:
@@ -200,7 +211,8 @@ def _finish(
             part(SELECTION_TABLES).print_selection(selection)
         if file is not None:
             command.function("show")(report, file.name)
-        print_cleaning(extra)
+            print_covariates(report)
+        print_cleaning(extra, *kept_of(report))
 
     if fit is None:
         show(None, {})
@@ -231,23 +243,36 @@ def _finish(
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
         note(targets.picture)
-    report = command.function("report")(fit)
+    report = command.function("report")(fit) | covariates_report(fit)
     if command.measures and not (partial or interrupted):
         report |= command.function("measures")(fit, data, values)
     if not chains:  # the mark stays as long as they do
         mark.remove()  # what is shown below may go nowhere; permix summary shows it again
-    show(targets.output, report)
+    try:
+        show(targets.output, report)
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on; permix summary shows all of it again
+        if not (partial or interrupted):
+            _drop_chains(targets, values, fit, mark)
+        raise
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
     if partial or interrupted:
         _say_interrupted(targets, partial)
         raise typer.Exit(130)
-    if targets.chains is not None and targets.chains.exists() and not values["keep_chains"]:
-        draws = getattr(fit, "draws", None)
-        n_stored, n_made = (0, 0) if draws is None else (draws.n_stored, draws.n_made)
-        drop_chains(targets.chains, n_stored, n_made)
-        if not targets.chains.exists():
-            mark.remove()
+    sys.stdout.flush()
+    _drop_chains(targets, values, fit, mark)
+
+
+def _drop_chains(targets: Targets, values: Mapping[str, Any], fit: Any, mark: Mark) -> None:
+    """Remove the chains of a fit that is written, unless they are to be kept."""
+    if targets.chains is None or not targets.chains.exists() or values["keep_chains"]:
+        return
+    draws = getattr(fit, "draws", None)
+    n_stored, n_made = (0, 0) if draws is None else (draws.n_stored, draws.n_made)
+    drop_chains(targets.chains, n_stored, n_made)
+    if not targets.chains.exists():
+        mark.remove()
 
 
 def _about(extra: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

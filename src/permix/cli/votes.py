@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from permix.cli.command import IGNORE, SHEET, Option, Source
+from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, SHEET, Option, Source
 from permix.cli.stdin import spooled
 from permix.errors import DataError
 from permix.registries import BALLOT_RULES
@@ -42,6 +42,7 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         ("--header/--no-header",),
     ),
     "ignore": IGNORE,
+    **BESIDE,
     "sheet": SHEET,
     "ties": Option(
         str,
@@ -68,6 +69,12 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "[default: first].",
         choices=BALLOT_RULES["repeats"],
     ),
+    "tied_ranks": Option(
+        str,
+        "Several items at one rank, where none is wrong: they stay tied, are put in random order (break), or "
+        "the ranking ends before them (truncate) [default: keep]. On ballots, instead of --overvotes.",
+        choices=BALLOT_RULES["tied_ranks"],
+    ),
     "write_ins": Option(
         str, "Candidates who were written in [default: keep].", choices=BALLOT_RULES["write_ins"]
     ),
@@ -77,10 +84,13 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "[default: keep, and say so].",
         choices=BALLOT_RULES["names"],
     ),
-    "min_support": Option(
-        float, "Leave out candidates on fewer ballots than this; below 1, a share of the ballots.", least=0
+    "min_support": MIN_SUPPORT,
+    "below_support": Option(
+        str,
+        "Candidates under --min-support: left out, or one candidate called other (merge) [default: drop].",
+        choices=BALLOT_RULES["below_support"],
     ),
-    "min_answers": Option(int, "Leave out ballots that rank fewer candidates.", least=0),
+    "min_answers": MIN_ANSWERS,
     "strict": Option(
         bool,
         "PrefLib: whether a header that disagrees with the lines after it is an error [default: it is].",

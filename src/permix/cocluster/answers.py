@@ -99,8 +99,11 @@ def _labels(fit: BlockFit, what: Side) -> Answer:
     found = groups_of(fit, what)
     sure = np.round(found.how_sure, 4).tolist()
     placed = ["yes" if each else "no" for each in found.placed]
-    rows = zip(found.names, (found.labels + 1).tolist(), sure, placed, strict=True)
-    return Answer(f"Groups of {what}s", [what, "group", "how_sure", "placed"], list(rows))
+    names = [fit.known_cells.column_name(at) for at in range(len(sure))] if what == "column" else found.names
+    known = fit.known.items if what == "column" else fit.known.rows
+    beside = [known[name].tolist() for name in known]  # whole texts, whatever tables show of them
+    rows = zip(names, (found.labels + 1).tolist(), sure, placed, *beside, strict=True)
+    return Answer(f"Groups of {what}s", [what, "group", "how_sure", "placed", *known], list(rows))
 
 
 # -- predictions -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from permix.cocluster.base import BlockEstimator
 from permix.cocluster.ensemble import Average, EnsembleFit, fit_ensemble
 from permix.cocluster.estimator import CoClustering
 from permix.cocluster.parameters import EnsembleParameters
+from permix.estimators.known import with_known
 
 
 class CoClusteringEnsemble(BlockEstimator, parameters=EnsembleParameters):
@@ -60,7 +61,7 @@ class CoClusteringEnsemble(BlockEstimator, parameters=EnsembleParameters):
         """
         settings = self._settings()
         cells = None if X is None else self._cells(X, reset=True)
-        return self._adopt(fit_ensemble(cells, bases, settings))
+        return self._adopt(with_known(fit_ensemble(cells, bases, settings), cells))
 
     def _adopt(self, fit: Any) -> Self:
         super()._adopt(fit)

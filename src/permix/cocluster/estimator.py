@@ -7,6 +7,7 @@ from typing import Any, Self
 from permix.cocluster.base import BlockEstimator
 from permix.cocluster.fit import fit_cocluster
 from permix.cocluster.parameters import CoClusterParameters
+from permix.estimators.known import with_known
 
 
 class CoClustering(BlockEstimator, parameters=CoClusterParameters):
@@ -79,4 +80,5 @@ class CoClustering(BlockEstimator, parameters=CoClusterParameters):
         self
         """
         settings = self._settings()
-        return self._adopt(fit_cocluster(self._cells(X, reset=True), settings))
+        cells = self._cells(X, reset=True)
+        return self._adopt(with_known(fit_cocluster(cells, settings), cells))

@@ -24,6 +24,7 @@ from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
 from permix.cocluster.parameters import BlockParameters, CoClusterParameters
 from permix.data.cells import Cells
 from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.estimators.known import NOTHING, Known, Memberships
 from permix.partitions import DirichletProcess, FiniteDirichlet, PartitionPrior
 from permix.partitions.labels import canonical_labels
 from permix.partitions.mondrian import MondrianTree
@@ -70,6 +71,17 @@ class BlockFit:
     best_draw: int | None
     # Filled cells that the fit was not shown, to be predicted; files do not hold them.
     held_out: Cells | None = dataclasses.field(default=None, kw_only=True)
+    known: Known = dataclasses.field(default=NOTHING, kw_only=True)  # of rows and columns, beside the cells
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of columns."""
+        return self.shape
+
+    def memberships(self) -> Memberships:
+        """Return to which groups rows belong."""
+        labels, drawn = self.labels("row"), self.cluster_draws("row")
+        return Memberships(labels, int(labels.max()) + 1, draws=drawn.reshape(-1, drawn.shape[-1]))
 
     @property
     def interrupted(self) -> bool:

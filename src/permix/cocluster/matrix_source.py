@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from permix.cli.command import IGNORE, MISSING, SHEET, Option, Source
+from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, MISSING, SHEET, Option, Source
 from permix.cli.stdin import spooled
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ MATRIX_OPTIONS: Mapping[str, Option] = {
         choices=("error", "last"),
     ),
     "ignore": IGNORE,
+    **BESIDE,
+    "min_support": MIN_SUPPORT,
+    "min_answers": MIN_ANSWERS,
     "sheet": SHEET,
     "missing": MISSING,
 }
@@ -54,7 +57,7 @@ def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> C
     from permix.data.io.cells_io import read_cells
 
     row_column = values.get("row_column")
-    return read_cells(
+    cells = read_cells(
         spooled(file),
         values.get("layout") or "auto",
         header=values.get("header"),
@@ -65,9 +68,18 @@ def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> C
         column=values.get("column_of_cell"),
         value=values.get("value"),
         repeated=values.get("repeated") or "error",
+        group_columns=values.get("group_columns") or [],
+        item_table=values.get("item_table"),
         sheet=values.get("sheet"),
         new_rows=new_rows,
     )
+    rules = {name: values[name] for name in ("min_support", "min_answers") if values.get(name) is not None}
+    if not rules:
+        return cells
+    from permix.data import clean
+
+    cleaned: Cells = clean(cells, **rules)
+    return cleaned
 
 
 MATRIX = Source(

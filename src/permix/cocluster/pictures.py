@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -10,10 +11,12 @@ import numpy as np
 from permix.cocluster.block_predict import BlockDraw
 from permix.cocluster.cells.families import CellFamily
 from permix.cocluster.fit import BlockFit, Side
+from permix.data.attributes import in_short
 from permix.data.cells import Cells
 from permix.data.labels import Array
 from permix.errors import DataError, ParameterError
 from permix.estimators.checks import Choice
+from permix.plots.items import color_ticks, item_style
 from permix.plots.mondrian_picture import draw_tree
 from permix.plots.partition_pictures import draw_number, draw_similarity, draw_traces
 from permix.plots.style import BORDER, COLORS, checked_figure, new_axes, shortened
@@ -31,7 +34,7 @@ MAX_SIDE = 1000
 CELLS_PER_PATCH = 4
 SMALL_SIDE = 120
 MAX_NAMES = 60
-MAX_NAME = 18
+MAX_NAME, MAX_TEXT = 18, 44
 # Points: what a name and a number of a group take up, and how thick two neighboring blocks may be
 # before the border between them would hide them.
 NAME_ROOM = 7.5
@@ -77,7 +80,15 @@ def blocks(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
     mean of numbers, the most frequent of other levels. Groups without room for a number have none, which is
     said beside them; between those too thin to be seen apart no border is drawn.
     """
-    return draw_blocks(fit.blocks, fit.known_cells, fit.family, ax=ax)
+    cells = fit.known_cells
+    if fit.known.items:
+        cells = cells._with(item_attributes=fit.known.items)
+    axes = draw_blocks(fit.blocks, cells, fit.family, ax=ax)
+    style = item_style(fit, [cells.column_name(at) for at in range(cells.n_columns)])
+    order = np.argsort(fit.blocks.column_classes, kind="stable")
+    if style.colors and len(axes.get_xticklabels()) == len(order):
+        color_ticks(axes.get_xticklabels(), [cells.column_name(int(at)) for at in order], style)
+    return axes
 
 
 def overview(fit: BlockFit, *, figure: Figure | None = None) -> Figure:
@@ -243,15 +254,20 @@ def _sides(axes: Axes, cells: Cells, draw: BlockDraw) -> tuple[_Side, _Side]:
     sides = []
     for what, classes, names, extent in (
         ("row", draw.row_classes, cells.row_names, box.height),
-        ("column", draw.column_classes, cells.column_names, box.width),
+        ("column", draw.column_classes, _column_labels(cells), box.width),
     ):
         order = np.argsort(classes, kind="stable")
         room = extent * points / len(order)
         shown = None
         if names is not None and len(order) <= MAX_NAMES and room >= NAME_ROOM:
-            shown = tuple(shortened(names[line], MAX_NAME) for line in order)
+            most = MAX_TEXT if what == "column" and "text" in cells.item_attributes else MAX_NAME
+            shown = tuple(shortened(in_short(names[line], most), most) for line in order)
         sides.append(_Side(what, classes, order, shown, room))
     return sides[0], sides[1]
+
+
+def _column_labels(cells: Cells) -> Sequence[str] | None:
+    return cells.column_labels() if cells.item_attributes else cells.column_names
 
 
 def _draw_borders(axes: Axes, table: Array, rows: _Side, columns: _Side) -> None:

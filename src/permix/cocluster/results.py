@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from permix.cocluster.fit import BlockFit, Side
+from permix.data.attributes import item_labels
 from permix.data.labels import Array
 from permix.partitions import MixtureOfFiniteMixtures, how_sure
 from permix.posterior.estimated import Recurrence, recurrence_of
@@ -37,6 +38,8 @@ def groups_of(fit: BlockFit, what: Side) -> Groups:
     labels = fit.labels(what)
     names = None if fit.cells is None else fit.cells.row_names if what == "row" else fit.cells.column_names
     listed = [str(line + 1) for line in range(len(labels))] if names is None else list(names)
+    if what == "column" and fit.known.items:
+        listed = item_labels(listed, fit.known.items)
     draws = fit.cluster_draws(what)
     placed = fit.placed(what)
     groups = range(int(labels.max()) + 1)

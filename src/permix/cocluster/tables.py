@@ -13,6 +13,7 @@ from permix.cocluster.ensemble import EnsembleFit
 from permix.cocluster.fit import BlockFit, CoClusterFit
 from permix.cocluster.predict import BlockPredictions, perplexity_of
 from permix.cocluster.results import SIDES, groups_of, number_probabilities
+from permix.data.attributes import in_short, item_labels
 from permix.data.cells import Cells
 from permix.data.labels import Array
 
@@ -25,6 +26,8 @@ SHARES_SHOWN = 3
 FEW_CELLS, NOTHING = 5, "–"
 # Names of the members of a group take at most so much room.
 MEMBERS_WIDTH = 70
+# Texts shown of each group of columns.
+MAX_TEXTS, MOST_TEXT = 8, 160
 PRIORS = {
     "mfm": "a grid, mixtures of finite mixtures",
     "dp": "a grid, Dirichlet processes",
@@ -72,6 +75,7 @@ def report(fit: BlockFit) -> dict[str, Any]:
             # A group may exist and have no row: of the number of all groups, which no draw holds.
             shares = number_probabilities(fit, what)
             report[f"probabilities_of_number_of_all_{what}_groups"] = shares.tolist()
+    report["column_group_texts"] = _texts(fit)
     report["posterior_number_of_blocks"] = fit_tables.posterior_of_number(draws["n_blocks"])
     report["blocks"] = len(np.unique(fit.blocks.table))
     report["block_table"] = fit.blocks.table.tolist()
@@ -113,6 +117,15 @@ def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) 
             "base_perplexities": [perplexity_of(each) for each in fit.base_scores(held_out)],
         }
     return report
+
+
+def _texts(fit: BlockFit) -> list[list[str]]:
+    """Return columns with their whole texts, by group; nothing where columns have none."""
+    if "text" not in fit.known.items or fit.cells is None:
+        return []
+    labels = fit.labels("column")
+    texts = item_labels([fit.cells.column_name(at) for at in range(len(labels))], fit.known.items, most=10**6)
+    return [[texts[at] for at in np.flatnonzero(labels == k)] for k in range(int(labels.max()) + 1)]
 
 
 def _values(fit: BlockFit) -> list[Any]:
@@ -167,6 +180,8 @@ def show(report: dict[str, Any], title: str) -> None:
     print()
     for what in SIDES:
         _print_groups(report, what)
+    if report["column_group_texts"]:
+        _print_texts(report)
     if "block_values" in report:
         (_print_nested if nested else _print_grid)(report)
     fit_tables.print_chains(report)
@@ -189,6 +204,17 @@ def _print_groups(report: dict[str, Any], what: str) -> None:
     counted = ["placed", "unsure"] if some else [f"{what}s"]
     columns = ["group", *counted, "how sure", "found in", "which"]
     print_table(f"Groups of {what}s{_first(sizes)}", columns, rows)
+
+
+def _print_texts(report: dict[str, Any]) -> None:
+    """Write columns that have texts one below the other, as much of each as fits."""
+    width = max(min(terminal_width(), MOST_TEXT) - len("group  "), 20)
+    rows = []
+    for k, members in enumerate(report["column_group_texts"][:MAX_ROWS]):
+        rows += [[k + 1, in_short(name, width)] for name in members[:MAX_TEXTS]]
+        if len(members) > MAX_TEXTS:
+            rows.append([k + 1, f"… {len(members) - MAX_TEXTS} more"])
+    print_table("Columns by group", ["group", "column"], rows)
 
 
 def _print_unsure(report: dict[str, Any], what: str) -> None:

@@ -61,4 +61,4 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
     if as_good is not None:
         said = "not the only one: other rankings have as few disagreements, such as "
         print(f"{said}{fitting(as_good, terminal_width() - len(said))}")
-    print_cleaning(cleaning_report(votes))
+    print_cleaning(cleaning_report(votes), int(votes.n_agents))

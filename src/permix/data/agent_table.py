@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from permix.data.attributes import NONE, Attributes
 from permix.data.labels import Array, Label, OverItems, clean_agents, clean_items
 from permix.errors import DataError
 from permix.files import MAX_BYTES_VARIABLE, unpacking_limit
@@ -20,6 +21,9 @@ class AgentTable(OverItems, ABC):
     items: tuple[Label, ...]  # everything else refers to items by their position here
     counts: Array  # how many agents gave each row
     metadata: dict[str, Any]  # what a file said about itself; not part of equality
+    # What is known of agents and of items beside the answers; no model uses it. Not part of equality.
+    covariates: Attributes
+    item_attributes: Attributes
     _agents: Array | None
     # Names of the arrays that hold what rows say, and of those whose entries are items or -1.
     _statements: ClassVar[tuple[str, ...]]
@@ -38,12 +42,18 @@ class AgentTable(OverItems, ABC):
         counts: Array | None = None,
         agents: Array | None = None,
         metadata: Mapping[str, Any] | None = None,
+        covariates: Attributes = NONE,
+        item_attributes: Attributes = NONE,
         **statements: Array,
     ) -> Self:
         """Set attributes once, arrays read-only; counts of one and agents 0, 1, … where there are none."""
         counts = np.ones(n, dtype=np.int64) if counts is None else np.asarray(counts, dtype=np.int64)
         about = {"items": items, "_agents": clean_agents(agents, n), "metadata": dict(metadata or {})}
-        self._store(counts=counts, **about, **statements)
+        beside = {
+            "covariates": covariates.checked(n, "rows"),
+            "item_attributes": item_attributes.checked(len(items), "items"),
+        }
+        self._store(counts=counts, **about, **beside, **statements)
         return self
 
     def _store(self, **values: object) -> None:
@@ -144,7 +154,32 @@ class AgentTable(OverItems, ABC):
         """Return a copy with some of the stored values replaced."""
         values: dict[str, Any] = {name: getattr(self, name) for name in self._statements}
         values |= {"items": self.items, "counts": self.counts, "agents": self._agents}
-        return type(self)._from_arrays(**(values | {"metadata": self.metadata} | changes))
+        values |= {"metadata": self.metadata, "covariates": self.covariates}
+        items: Any = changes.get("items", self.items)
+        values["item_attributes"] = self.item_attributes.over(self.items, tuple(items))
+        return type(self)._from_arrays(**(values | changes))
+
+    def with_covariates(self, columns: Mapping[str, object]) -> Self:
+        """Return the same with columns that say something of each row: precinct, age, region, ….
+
+        No model uses them; see ``by_covariate`` of fitted models.
+
+        Examples
+        --------
+        >>> from permix import Rankings
+        >>> votes = Rankings.from_orders([["a", "b"], ["b", "a"]]).with_covariates({"age": [31, 58]})
+        >>> votes[1].covariates["age"].tolist()
+        [58.0]
+        """
+        return self._replaced(covariates=Attributes(columns))
+
+    def with_item_attributes(self, columns: Mapping[str, object]) -> Self:
+        """Return the same with columns that say something of each item: party, color, text, …."""
+        return self._replaced(item_attributes=Attributes(columns))
+
+    def _bare(self) -> Self:
+        """Return what the rows say alone, without covariates."""
+        return self._replaced(covariates=NONE) if self.covariates else self
 
     def _reindexed(self, items: tuple[Label, ...]) -> Self:
         """Return the same with its items, all of these, in this order."""
@@ -168,6 +203,15 @@ class AgentTable(OverItems, ABC):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # what scikit-learn's splitters write
         return self._take(row_positions(key, len(self)))
+
+    def _beside(self, rows: Array | None = None) -> dict[str, Any]:
+        """Return what goes with all rows, or with some, beside what they say."""
+        of_rows = self.covariates if rows is None else self.covariates.take(rows)
+        return {
+            "metadata": self.metadata,
+            "covariates": of_rows,
+            "item_attributes": self.item_attributes,
+        }
 
     def _taken_agents(self, rows: Array) -> Array | None:
         """Ids of some rows; a row keeps the id it had."""
@@ -201,7 +245,7 @@ class AgentTable(OverItems, ABC):
                 different = sorted(map(str, set(part.items) ^ set(items)))[:5]
                 why = f"only one of them has {', '.join(different)}" if different else "the order differs"
                 raise DataError(
-                    f"parts 0 and {position} are not over the same items ({why}); "
+                    f"parts 1 and {position + 1} are not over the same items ({why}); "
                     "build both with the same items=[...]"
                 )
         agents: Array | None = None
@@ -211,7 +255,15 @@ class AgentTable(OverItems, ABC):
             agents = np.concatenate(ids if same_type else [array.astype(object) for array in ids])
         metadata = listed[0].metadata if len(listed) == 1 else {}
         counts = np.concatenate([part.counts for part in listed])
-        return cls._joined(listed, items=items, counts=counts, agents=agents, metadata=metadata)
+        return cls._joined(
+            listed,
+            items=items,
+            counts=counts,
+            agents=agents,
+            metadata=metadata,
+            covariates=Attributes.joined([part.covariates for part in listed]),
+            item_attributes=listed[0].item_attributes,
+        )
 
     def split(
         self, test_size: float | int = 0.25, random_state: int | np.random.Generator | None = None
@@ -261,7 +313,8 @@ class AgentTable(OverItems, ABC):
     def collapse(self) -> Self:
         """Merge rows that say the same into one with a count; agent ids are dropped.
 
-        Rows stay in order of first appearance. :meth:`expand` undoes it, up to the order of rows.
+        Rows with different covariates stay apart, so that none is lost. Rows stay in order of first
+        appearance. :meth:`expand` undoes it, up to the order of rows.
 
         Examples
         --------
@@ -269,10 +322,15 @@ class AgentTable(OverItems, ABC):
         >>> Rankings.from_orders([["a", "b"], ["b", "a"], ["a", "b"]]).collapse().counts.tolist()
         [2, 1]
         """
-        _, first, group = np.unique(self.equal_rows(), return_index=True, return_inverse=True)
+        same = self.equal_rows()
+        if self.covariates:
+            of_covariates = self.covariates.keys_of_rows()
+            same = same * (int(of_covariates.max(initial=0)) + 1) + of_covariates
+        _, first, group = np.unique(same, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")  # by first appearance
         counts = np.zeros(len(first), dtype=np.int64)
-        np.add.at(counts, group, self.counts)
-        return self._take(first)._replaced(counts=counts, agents=None)
+        np.add.at(counts, np.argsort(order)[group], self.counts)
+        return self._take(first[order])._replaced(counts=counts, agents=None)
 
     def equal_rows(self) -> Array:
         """Return a number for each row, the same for rows that say the same, in order of first appearance."""

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.attributes import NONE, Attributes
+from permix.data.labels import Array, Label, some_names
 from permix.errors import DataError
 
 # The candidate of an overvote of which a file does not say who was marked.
@@ -28,12 +29,16 @@ def refuse_ranks(n_ranks: int) -> None:
 
 
 class Entry(NamedTuple):
-    """One line of an audit: what was found, what was done about it, on how many ballots, and examples."""
+    """One line of an audit: what was found, what was done about it, on how many ballots, and examples.
+
+    Of these ballots, so many were left out; each ballot that is left out is counted by one line alone.
+    """
 
     found: str
     done: str
     ballots: int
     which: tuple[str, ...] = ()
+    left_out: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,7 @@ class Ballots:
     item: Array  # int32: candidate of each mark, or UNNAMED
     agents: Array | None = None  # ids of the ballots, where the file has them
     covariates: Mapping[str, Array] = field(default_factory=dict)  # what else it says of each ballot
-    parties: Mapping[Label, str] = field(default_factory=dict)  # of items that have one
+    attributes: Attributes = NONE  # of items: party, color, …
     write_ins: tuple[Label, ...] = ()  # items that were written in
     n_choices: int = 0  # candidates that a voter may choose where none is ranked; 0 where the file is silent
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -112,6 +117,18 @@ class Ballots:
         arrays = (np.array(ballot, np.int64), np.array(rank, np.int32), np.array(item, np.int32))
         return cls(tuple(known), n_ranks, given, *arrays, **about).without_empty_rows()
 
+    def keeping(self, names: Iterable[str]) -> Ballots:
+        """Return the same with some of the covariates alone; the metadata name the others."""
+        names = list(names)
+        for name in names:
+            if name not in self.covariates:
+                known = some_names(list(self.covariates)) if self.covariates else "none"
+                raise DataError(f"there is no column {name!r} of the ballots; known are: {known}")
+        kept = {name: self.covariates[name] for name in names}
+        others = [name for name in self.covariates if name not in kept]
+        metadata = {**self.metadata, "OTHER COLUMNS": others} if others else self.metadata
+        return replace(self, covariates=kept, metadata=metadata)
+
     def without_empty_rows(self) -> Ballots:
         """Leave out rows that stand for no ballot, and say so."""
         kept = self.counts > 0
@@ -129,3 +146,9 @@ class Ballots:
             covariates={name: values[kept] for name, values in self.covariates.items()},
             audit=(*self.audit, Entry("rows with a count of 0", f"left out, {n} of them", 0)),
         )
+
+
+def parties_of(items: Sequence[Label], parties: Mapping[Any, str]) -> Attributes:
+    """Return the parties of items as an attribute, where any is known."""
+    known = [str(parties.get(name) or "").strip() for name in items]
+    return Attributes({"party": known}) if any(known) else NONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.data import cells_checks as checks
+from permix.data.attributes import NONE, Attributes, item_labels
 from permix.data.cells_arrays import dense_entries, sparse_entries
 from permix.data.cells_checks import Names, called, match_names
 from permix.data.cells_codes import Missing, MissingCodes, warn_of_codes
@@ -42,6 +43,10 @@ class Cells:
         Words for where the cells come from and how they were read; shown by ``repr``.
     new_rows : bool
         Whether these are new rows for a model that is fitted already: then no cell needs to be filled.
+    covariates, item_attributes : Attributes, optional
+        What is known of rows and of columns beside the cells; no model uses it.
+    metadata : mapping, optional
+        What was done to the rows and columns on the way here.
 
     Attributes
     ----------
@@ -67,6 +72,9 @@ class Cells:
     row_names: Names
     column_names: Names
     origin: str
+    covariates: Attributes
+    item_attributes: Attributes
+    metadata: dict[str, Any]
 
     def __init__(
         self,
@@ -79,8 +87,14 @@ class Cells:
         origin: str = "",
         *,
         new_rows: bool = False,
+        covariates: Attributes = NONE,
+        item_attributes: Attributes = NONE,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.shape = checks.checked_shape(shape)
+        self.covariates = covariates.checked(self.shape[0], "rows")
+        self.item_attributes = item_attributes.checked(self.shape[1], "columns")
+        self.metadata = dict(metadata or {})
         self.row_names = checks.clean_names(row_names, self.shape[0], "row")
         self.column_names = checks.clean_names(column_names, self.shape[1], "column")
         self.origin = origin
@@ -276,6 +290,11 @@ class Cells:
         """Name of a column; where there are none, its number from 1."""
         return str(position + 1) if self.column_names is None else self.column_names[position]
 
+    def column_labels(self) -> list[str]:
+        """Return what columns are called in tables: with party or text, where these are known."""
+        names = [self.column_name(place) for place in range(self.n_columns)]
+        return item_labels(names, self.item_attributes)
+
     def place(self, position: int) -> str:
         """Words for where the filled cell number ``position`` is; numbers in them count from 1."""
         row, column = int(self.rows[position]), int(self.columns[position])
@@ -319,7 +338,54 @@ class Cells:
 
     def _some(self, chosen: Array) -> Cells:
         names = (self.row_names, self.column_names)
-        return type(self)(self.rows[chosen], self.columns[chosen], self.values[chosen], self.shape, *names)
+        cells = (self.rows[chosen], self.columns[chosen], self.values[chosen])
+        return type(self)(*cells, self.shape, *names, **self._beside())
+
+    def _beside(self) -> dict[str, Any]:
+        return {
+            "covariates": self.covariates,
+            "item_attributes": self.item_attributes,
+            "metadata": self.metadata,
+        }
+
+    def take(self, rows: Array, columns: Array) -> Cells:
+        """Return some rows and some columns, given by masks, with all that is known of them."""
+        kept = rows[self.rows] & columns[self.columns]
+        where = [np.cumsum(mask) - 1 for mask in (rows, columns)]
+        names = [
+            None if listed is None else [name for name, stays in zip(listed, mask, strict=True) if stays]
+            for listed, mask in ((self.row_names, rows), (self.column_names, columns))
+        ]
+        # A row without a name is known by its number, which must not change in silence.
+        if names[0] is None and not rows.all():
+            names[0] = [str(place + 1) for place in np.flatnonzero(rows)]
+        if names[1] is None and not columns.all():
+            names[1] = [str(place + 1) for place in np.flatnonzero(columns)]
+        return type(self)(
+            where[0][self.rows[kept]],
+            where[1][self.columns[kept]],
+            self.values[kept],
+            (int(rows.sum()), int(columns.sum())),
+            names[0],
+            names[1],
+            self.origin,
+            covariates=self.covariates.take(np.flatnonzero(rows)),
+            item_attributes=self.item_attributes.take(np.flatnonzero(columns)),
+            metadata=self.metadata,
+        )
+
+    def with_covariates(self, columns: Mapping[str, object]) -> Cells:
+        """Return the same with columns that say something of each row: precinct, age, region, …."""
+        return self._with(covariates=Attributes(columns))
+
+    def with_item_attributes(self, columns: Mapping[str, object]) -> Cells:
+        """Return the same with columns that say something of each column: party, color, text, …."""
+        return self._with(item_attributes=Attributes(columns))
+
+    def _with(self, **changes: Any) -> Cells:
+        names = (self.row_names, self.column_names)
+        cells = (self.rows, self.columns, self.values, self.shape, *names, self.origin)
+        return type(self)(*cells, new_rows=True, **(self._beside() | changes))
 
     def aligned(self, other: Cells, *, rows: bool = True) -> Cells:
         """Return the same cells on the rows and columns of another matrix.

@@ -7,28 +7,41 @@ row end it, one is passed over, and of a candidate ranked twice the first mark c
 
 from __future__ import annotations
 
-import math
-import unicodedata
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permix.data.attributes import NONE, from_text
 from permix.data.ballots import UNNAMED, Ballots, Entry
-from permix.data.csr import indptr_of
-from permix.data.labels import Array, Label
+from permix.data.cleaning_candidates import (
+    audit_of,
+    chosen_items,
+    least_support,
+    names_alike,
+    refuse_nobody,
+    some,
+    too_few,
+    with_names,
+)
+from permix.data.csr import gather, indptr_of
+from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, ParameterError
 from permix.registries import BALLOT_RULES
 from permix.runtime.seeds import generator
 
+if TYPE_CHECKING:
+    from permix.data.cells import Cells
+
 # What a rank of a ballot holds instead of a candidate: nothing, several candidates, or something removed.
 EMPTY, OVERVOTE, REMOVED = -1, -2, -3
-WRITE_IN = "write-in"
-# How many names an entry of the audit lists.
-SHOWN = 5
+SEVERAL = "overvotes: several candidates at one rank"
+UNNAMED_SEVERAL = "overvotes of which the file does not say who was marked"
+TIES = "ties: several items at one rank"
+# Rules that are about ranks, and say nothing about comparisons and ratings.
+ABOUT_RANKS = ("overvotes", "skipped", "repeats", "tied_ranks", "write_ins")
 
 
 @dataclass(frozen=True)
@@ -38,8 +51,10 @@ class Rules:
     overvotes: str = "truncate"
     skipped: str = "stop-after-two"
     repeats: str = "first"
+    tied_ranks: str = "keep"
     write_ins: str = "keep"
     names: str = "keep"
+    below_support: str = "drop"
     min_support: float = 0
     min_answers: int = 1
 
@@ -54,41 +69,47 @@ class Rules:
             raise ParameterError("min_answers", self.min_answers, "a whole number, 0 or more")
 
 
-def clean(
-    ballots: Ballots | Rankings | Preferences, random_state: Any = 0, **rules: Any
-) -> Rankings | Preferences:
+def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any = 0, **rules: Any) -> Any:
     """Turn marks into rankings, by rules; ``metadata["CLEANING"]`` says what was done to how many ballots.
 
     Parameters
     ----------
-    ballots : Ballots, Rankings or Preferences
-        Ties, and categories, count as several candidates at one rank. Other preferences, such as comparisons,
-        are refused.
+    ballots : Ballots, Rankings, Preferences or Cells
+        Of comparisons, of rankings or ratings of some items that leave the others open, and of matrices,
+        only ``min_support`` and ``min_answers`` say anything; the other rules are about ranks.
     random_state : seed
-        For ``overvotes="random"``.
+        For ``overvotes="random"`` and ``tied_ranks="break"``.
     overvotes : {"truncate", "skip", "random", "drop"}
         Where several candidates are marked at one rank: the ballot ends before it, the rank is passed over,
-        one of them is drawn, or the ballot is dropped.
+        one of them is drawn, or the ballot is dropped. Ties in rankings and preferences are overvotes where
+        this rule is given.
     skipped : {"stop-after-two", "stop-after-one", "close-up"}
         Where a rank is left out and later ones are not: the ballot ends where two ranks in a row, or one,
         are left out; or later ranks move up.
     repeats : {"first", "truncate"}
         Where a candidate is ranked again: the first mark counts, or the ballot ends before the second.
+    tied_ranks : {"keep", "break", "truncate"}
+        Where several items share a rank, and none is wrong: they stay tied (the result is then Preferences),
+        are put in random order, or the ranking ends before them. Given for ballots, it takes the place of
+        ``overvotes``.
     write_ins : {"keep", "merge", "drop"}
         Candidates who were written in stay, are one candidate called "write-in", or are left out.
     names : {"keep", "merge"}
         Whether candidates whose names differ by case, blanks, quotes, punctuation or the order of their parts
         ("Smith, J" and "J Smith") are one. Where they are kept, the audit lists them.
+    below_support : {"drop", "merge"}
+        Whether candidates with less than ``min_support`` are left out, or one candidate called "other".
     min_support : number
-        Candidates on fewer ballots than this are left out; below 1, a share of the ballots.
+        The least number of ballots that name a candidate; below 1, a share of the ballots.
     min_answers : int
         Ballots that rank fewer candidates are left out.
 
     Returns
     -------
-    Rankings, or Preferences where voters choose several candidates and rank none
-        The rest of the candidates is below those ranked or chosen. Rows are ballots in file order, those
-        left out missing; ``agents`` are their ids.
+    Rankings, Preferences or Cells
+        Preferences where ties are kept, or where voters choose several candidates and rank none. The rest of
+        the candidates is below those ranked or chosen. Rows are ballots in file order, those left out
+        missing; ``agents`` are their ids. Covariates of ballots and attributes of items go along.
 
     Examples
     --------
@@ -98,60 +119,119 @@ def clean(
     Rankings: 2 agents over 3 items, top lists of 1 to 2 items
       0: tea ≻ milk ≻ rest
       1: milk ≻ rest
+    >>> clean(marked, tied_ranks="keep")
+    Preferences: 2 agents over 3 items, levels of 2 to 3 items
+      0: tea ≻ milk ≻ rest
+      1: milk ≻ {tea, coffee}
     """
     unknown = [name for name in rules if name not in Rules.__dataclass_fields__]
     if unknown:
         raise DataError(f"there is no rule {unknown[0]!r}; there are {', '.join(Rules.__dataclass_fields__)}")
     chosen = Rules(**rules)
+    if "tied_ranks" in rules and "overvotes" in rules:
+        either = (Argument("tied_ranks"), " and ", Argument("overvotes"))
+        raise DataError(*either, " both say what is done where several share a rank; give one of them")
+    about_several = chosen.overvotes
+    are_marks = isinstance(ballots, Ballots)
+    if not isinstance(ballots, Ballots | Rankings | Preferences):
+        from permix.data.cleaning_cells import clean_cells
+
+        idle = [name for name in (*ABOUT_RANKS, "names", "below_support") if name in rules]
+        if idle:
+            raise DataError(Argument(idle[0]), " is a rule for ballots, and this is a matrix")
+        return clean_cells(ballots, chosen)
     if not isinstance(ballots, Ballots):
+        if not _has_ranks(ballots):
+            return _without_few(ballots, chosen, [name for name in ABOUT_RANKS if name in rules])
+        about_several = chosen.overvotes if "overvotes" in rules else chosen.tied_ranks
         ballots = marks_of(ballots)
+    elif "tied_ranks" in rules:
+        about_several = chosen.tied_ranks
     audit = list(ballots.audit)
-    if chosen.overvotes == "random":
+    if about_several in ("random", "break"):
         ballots = _one_by_one(ballots)
-    ballots = _with_names(ballots, chosen, audit)
-    ballots, gone = _chosen_items(ballots, chosen, audit)
+    ballots = with_names(ballots, chosen, audit)
+    ballots, gone = chosen_items(ballots, chosen, audit)
     marked, several = _by_rank(ballots, gone)
-    if _are_choices(ballots, marked, several):
+    if are_marks and _are_choices(ballots, marked, several):
         return _choices(ballots, gone, chosen, audit)
+    level = np.broadcast_to(np.arange(marked.shape[1]), marked.shape)
     kept = np.ones(len(ballots), dtype=np.bool_)
-    _overvotes(ballots, marked, several, chosen.overvotes, random_state, kept, audit)
+    if several.any() and about_several in ("keep", "break"):
+        rng = generator(random_state) if about_several == "break" else None
+        n = int(ballots.counts[several.any(axis=1)].sum())
+        audit.append(Entry(TIES, "put in random order" if rng else "kept", n))
+        ballots, tied = _spread(ballots, gone, rng)
+        marked, several = _by_rank(ballots, gone)
+        level = np.broadcast_to(np.arange(marked.shape[1]), marked.shape) if rng else tied
+    _overvotes(ballots, marked, several, about_several, random_state, kept, audit)
     _skipped(ballots, marked, chosen.skipped, kept, audit)
     _repeats(ballots, marked, chosen.repeats, kept, audit)
-    orders = _closed_up(marked)
+    orders, levels = _closed_up(marked, level)
     _short(ballots, orders, chosen.min_answers, kept, audit)
     if not kept.any():
         said = "; ".join(f"{entry.found}: {entry.ballots:,} ({entry.done})" for entry in audit)
         raise DataError(f"no ballot is left under these rules. {said}")
-    items = tuple(name for code, name in enumerate(ballots.items) if not gone[code])
     renumbered = np.cumsum(~gone) - 1
     orders = np.where(orders >= 0, renumbered[orders], -1)[kept].astype(np.int32)
-    metadata = {**ballots.metadata, "CLEANING": [entry._asdict() for entry in audit]}
-    agents = None if ballots.agents is None else ballots.agents[kept]
-    return Rankings._from_arrays(orders, items, ballots.counts[kept], agents, True, metadata)
+    return _with_levels(orders, levels[kept], _about(ballots, gone, kept, audit))
+
+
+def _about(ballots: Ballots, gone: Array, kept: Array, audit: list[Entry]) -> dict[str, Any]:
+    """Return what goes with the ballots and candidates that are kept."""
+    return {
+        "items": tuple(name for code, name in enumerate(ballots.items) if not gone[code]),
+        "metadata": {**ballots.metadata, "CLEANING": [entry._asdict() for entry in audit]},
+        "agents": None if ballots.agents is None else ballots.agents[kept],
+        "counts": ballots.counts[kept],
+        "covariates": from_text({name: values[kept] for name, values in ballots.covariates.items()}),
+        "item_attributes": ballots.attributes.take(np.flatnonzero(~gone)) if ballots.attributes else NONE,
+    }
+
+
+def _with_levels(orders: Array, levels: Array, about: dict[str, Any]) -> Any:
+    """Return rankings, or preferences where entries of a row share a level; -1 is padding."""
+    listed = orders >= 0
+    tied = listed[:, 1:] & (levels[:, 1:] == levels[:, :-1])
+    if not tied.any():
+        return Rankings._from_arrays(orders, unlisted_below=True, **about)
+    place = np.cumsum(np.concatenate([np.zeros((len(orders), 1), np.int64), ~tied], axis=1), axis=1)
+    return Preferences._from_arrays(
+        level_indptr=indptr_of(listed.sum(axis=1)),
+        level_items=orders[listed],
+        levels=place[listed].astype(np.int32),
+        rest_below=True,
+        **about,
+    )
+
+
+# -- what comes in ---------------------------------------------------------------------------------
+
+
+def _has_ranks(table: Rankings | Preferences) -> bool:
+    """Whether rows are rankings whose other items are below."""
+    if isinstance(table, Rankings):
+        return bool(table.unlisted_below.all())
+    return len(table.level_items) > 0 and int(table.pair_indptr[-1]) == 0 and bool(table.rest_below.all())
 
 
 def marks_of(table: Rankings | Preferences) -> Ballots:
     """Return rankings, with ties or without, as marks: a rank for each level."""
+    from permix.data.io.ballots.rank_columns import is_write_in
+
     if isinstance(table, Rankings):
         ballot, rank = np.nonzero(table.orders >= 0)
-        item, below = table.orders[ballot, rank], table.unlisted_below
+        item = table.orders[ballot, rank]
     else:
-        if len(table.level_items) == 0 or int(table.pair_indptr[-1]) > 0:
-            raise DataError("rules for ballots are for rankings; comparisons have no ranks")
         lengths = np.diff(table.level_indptr)
         ballot = np.repeat(np.arange(len(lengths)), lengths)
-        rank, item, below = table.levels, table.level_items, table.rest_below
+        rank, item = table.levels, table.level_items
         # Where all items are listed, several at the last level are the rest, which nobody ranked.
         last = np.repeat(np.maximum.reduceat(rank, table.level_indptr[:-1]), lengths)
         at_last = np.bincount(ballot[rank == last], minlength=len(lengths))
         whole = (lengths == len(table.items)) & (at_last > 1) & (at_last < lengths)
         ranked = ~(whole[ballot] & (rank == last))
         ballot, rank, item = ballot[ranked], rank[ranked], item[ranked]
-    if not below.all():
-        raise DataError(
-            "rules for ballots are for rankings whose other items are below; here some are unknown: ",
-            Argument("unlisted", "below"),
-        )
     order = np.lexsort((rank, ballot))
     return Ballots(
         items=tuple(table.items),
@@ -161,8 +241,93 @@ def marks_of(table: Rankings | Preferences) -> Ballots:
         rank=np.asarray(rank, np.int32)[order],
         item=np.asarray(item, np.int32)[order],
         agents=table._agents,
+        covariates=dict(table.covariates),
+        attributes=table.item_attributes,
+        write_ins=tuple(name for name in table.items if isinstance(name, str) and is_write_in(name)),
         metadata=table.metadata,
         audit=tuple(audit_of(table.metadata)),
+    )
+
+
+def _without_few(table: Rankings | Preferences, rules: Rules, given: list[str]) -> Rankings | Preferences:
+    """Leave out items that few agents mention, and agents who say little; of comparisons and ratings."""
+    if given:
+        why = "comparisons have no ranks" if len(table.arrays().pairs) else "here the others are unknown"
+        said = f" is a rule for rankings whose other items are below; {why}"
+        raise DataError(Argument(given[0]), said)
+    if rules.names == "merge" or rules.below_support == "merge":
+        named = Argument("names" if rules.names == "merge" else "below_support", "merge")
+        raise DataError(named, " is for rankings; of comparisons and ratings, rename the items in the file")
+    stated = table if isinstance(table, Preferences) else Preferences.from_rankings(table)
+    audit = audit_of(table.metadata)
+    for alike in names_alike(stated.items):
+        n = int(
+            stated.counts[_mentions(stated)[:, [stated.items.index(name) for name in alike[1:]]].any(1)].sum()
+        )
+        done = "kept apart; rename them in the file to join them"
+        audit.append(Entry("names that look alike", done, n, tuple(map(str, alike))))
+    mentions = _mentions(stated)
+    least = least_support(rules, int(stated.n_agents))
+    weak = (stated.counts @ mentions) < least
+    if weak.any():
+        refuse_nobody(weak)
+        names = [name for code, name in enumerate(stated.items) if weak[code]]
+        n = int(stated.counts[mentions[:, weak].any(axis=1)].sum())
+        audit.append(Entry(too_few(least, "items", "agents' answers"), "left out", n, some(names)))
+        stated = _over(stated, ~weak)
+    said = _mentions(stated).sum(axis=1)
+    for short, found in (
+        (said == 0, "agents who say nothing"),
+        ((said > 0) & (said < rules.min_answers), f"agents who mention fewer than {rules.min_answers} items"),
+    ):
+        if short.any():
+            n = int(stated.counts[short].sum())
+            audit.append(Entry(found, "left out", n, left_out=n))
+    kept = said >= max(rules.min_answers, 1)
+    if not kept.any():
+        raise DataError(
+            "no agent is left under these rules; a smaller ", Argument("min_answers"), " keeps some"
+        )
+    about = {**table.metadata, "CLEANING": [entry._asdict() for entry in audit]}
+    stated = stated[kept]._replaced(metadata=about)
+    return stated.to_rankings() if isinstance(table, Rankings) else stated
+
+
+def _mentions(stated: Preferences) -> Array:
+    """Return which items each agent mentions (agents, items)."""
+    found = np.zeros((len(stated), stated.n_items), dtype=np.bool_)
+    found[np.repeat(np.arange(len(stated)), np.diff(stated.level_indptr)), stated.level_items] = True
+    agent = np.repeat(np.arange(len(stated)), np.diff(stated.pair_indptr))
+    for side in (0, 1):
+        found[agent, stated.pairs[:, side]] = True
+    return found
+
+
+def _over(stated: Preferences, kept: Array) -> Preferences:
+    """Return what agents say of some items alone; levels that are left empty close up."""
+    new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    agent = np.repeat(np.arange(len(stated)), np.diff(stated.level_indptr))
+    stays = kept[stated.level_items]
+    agent, items, levels = agent[stays], new[stated.level_items[stays]], stated.levels[stays]
+    first = np.ones(len(agent), dtype=np.bool_)
+    first[1:] = agent[1:] != agent[:-1]
+    step = first | np.concatenate([[False], levels[1:] != levels[:-1]]) if len(agent) else first
+    place = np.cumsum(step)
+    place = (
+        place - place[np.maximum.accumulate(np.where(first, np.arange(len(agent)), 0))]
+        if len(agent)
+        else place
+    )
+    by_pair = np.repeat(np.arange(len(stated)), np.diff(stated.pair_indptr))
+    both = kept[stated.pairs].all(axis=1)
+    names = tuple(name for code, name in enumerate(stated.items) if kept[code])
+    return stated._replaced(
+        items=names,
+        level_indptr=indptr_of(np.bincount(agent, minlength=len(stated))),
+        level_items=items,
+        levels=place.astype(np.int32),
+        pair_indptr=indptr_of(np.bincount(by_pair[both], minlength=len(stated))),
+        pairs=new[stated.pairs[both]],
     )
 
 
@@ -170,113 +335,42 @@ def _one_by_one(ballots: Ballots) -> Ballots:
     """Give every ballot a row of its own, so that each draws for itself."""
     if ballots.counts.max(initial=1) == 1:
         return ballots
-    first = np.cumsum(ballots.counts) - ballots.counts
-    of_mark = ballots.counts[ballots.ballot]
-    copy = np.arange(int(of_mark.sum())) - np.repeat(np.cumsum(of_mark) - of_mark, of_mark)
-    ballot = np.repeat(first[ballots.ballot], of_mark) + copy
-    rank, item = np.repeat(ballots.rank, of_mark), np.repeat(ballots.item, of_mark)
-    order = np.lexsort((rank, ballot))
-    each = {name: np.repeat(values, ballots.counts) for name, values in ballots.covariates.items()}
+    starts = np.searchsorted(ballots.ballot, np.arange(len(ballots) + 1))
+    rows = np.repeat(np.arange(len(ballots)), ballots.counts)
+    indptr, places = gather(starts, rows)
+    each = {name: values[rows] for name, values in ballots.covariates.items()}
     return replace(
         ballots,
-        counts=np.ones(ballots.n_ballots, np.int64),
-        ballot=ballot[order],
-        rank=rank[order],
-        item=item[order],
-        agents=None,
+        counts=np.ones(len(rows), np.int64),
+        ballot=np.repeat(np.arange(len(rows)), np.diff(indptr)),
+        rank=ballots.rank[places],
+        item=ballots.item[places],
+        agents=None if ballots.agents is None else ballots.agents[rows],
         covariates=each,
     )
 
 
-# -- candidates ------------------------------------------------------------------------------------
+def _spread(ballots: Ballots, gone: Array, rng: np.random.Generator | None) -> tuple[Ballots, Array]:
+    """Give marks that share a rank ranks of their own, at random or in the order of the items.
 
-
-def _with_names(ballots: Ballots, rules: Rules, audit: list[Entry]) -> Ballots:
-    """Merge write-ins, and names that look alike."""
-    targets = list(range(len(ballots.items)))
-    items = list(ballots.items)
-    if rules.write_ins == "merge" and ballots.write_ins:
-        written = [items.index(name) for name in ballots.write_ins]
-        items[written[0]] = WRITE_IN
-        for code in written:
-            targets[code] = written[0]
-        n = _ballots_with(ballots, written)
-        audit.append(Entry("write-ins", f"merged into {WRITE_IN!r}", n, _some(ballots.write_ins)))
-    for alike in names_alike(items):
-        codes = [items.index(name) for name in alike]
-        n = _ballots_with(ballots, codes[1:])
-        shown = tuple(map(str, alike))
-        if rules.names == "merge":
-            for code in codes[1:]:
-                targets[code] = targets[codes[0]]
-            audit.append(Entry("names that look alike", f"merged into {alike[0]!r}", n, shown))
-        else:
-            audit.append(
-                Entry("names that look alike", "kept apart; the rule merge for names joins them", n, shown)
-            )
-    return _merged(ballots, items, targets)
-
-
-def _merged(ballots: Ballots, items: Sequence[Label], targets: Sequence[int]) -> Ballots:
-    """Let some candidates be others; marks of one candidate twice at the same rank become one."""
-    if list(targets) == list(range(len(items))):
-        return ballots
-    left = sorted(set(targets))
-    code = np.array([left.index(target) for target in targets], np.int32)
-    item = np.where(ballots.item >= 0, code[ballots.item], ballots.item)
-    once = np.unique(np.stack([ballots.ballot, ballots.rank, item]), axis=1)
-    once = once[:, np.lexsort((once[1], once[0]))]
-    named = {str(name) for name in ballots.write_ins} | {WRITE_IN}
-    names = tuple(items[place] for place in left)
-    return replace(
-        ballots,
-        items=names,
-        ballot=once[0],
-        rank=once[1].astype(np.int32),
-        item=once[2].astype(np.int32),
-        write_ins=tuple(name for name in names if str(name) in named),
-    )
-
-
-def _chosen_items(ballots: Ballots, rules: Rules, audit: list[Entry]) -> tuple[Ballots, Array]:
-    """Return which candidates are left out: write-ins, and those with too little support."""
-    gone = np.zeros(len(ballots.items), dtype=np.bool_)
-    if rules.write_ins == "drop" and ballots.write_ins:
-        written = [ballots.items.index(name) for name in ballots.write_ins]
-        gone[written] = True
-        n = _ballots_with(ballots, written)
-        audit.append(Entry("write-ins", "left out; later ranks move up", n, _some(ballots.write_ins)))
-    if rules.min_support > 0:
-        least = rules.min_support * (ballots.n_ballots if rules.min_support < 1 else 1)
-        support = np.array([_ballots_with(ballots, [code]) for code in range(len(gone))])
-        weak = (support < least) & ~gone
-        if weak.any():
-            gone |= weak
-            names = [name for code, name in enumerate(ballots.items) if weak[code]]
-            n = _ballots_with(ballots, np.flatnonzero(weak).tolist())
-            why = f"candidates on fewer than {math.ceil(least):,} ballots"
-            audit.append(Entry(why, "left out; later ranks move up", n, _some(names)))
-    if gone.all():
-        raise DataError("no candidate is left: a smaller ", Argument("min_support"), " keeps some")
-    return ballots, gone
-
-
-def names_alike(names: Sequence[Label]) -> list[list[Label]]:
-    """Return groups of names that differ by case, blanks, quotes, punctuation or the order of their parts.
-
-    Examples
-    --------
-    >>> names_alike(["Smith, J", "J Smith", "Jones", "JONES ", "Brown"])
-    [['Smith, J', 'J Smith'], ['Jones', 'JONES ']]
+    Also the rank that each of the new ranks was (ballots, ranks), by which ties are known again.
     """
-    groups: dict[tuple[str, ...], list[Label]] = {}
-    for name in names:
-        text = unicodedata.normalize("NFKC", str(name)).casefold()
-        # Letters, digits, marks above letters and symbols tell names apart; punctuation and blanks do not.
-        kept = "".join(char if unicodedata.category(char)[0] in "LNMS" else " " for char in text)
-        parts = tuple(sorted(kept.split()))
-        groups.setdefault(parts or (text,), []).append(name)
-    return [group for group in groups.values() if len(group) > 1]
+    named = (ballots.item != UNNAMED) & ~gone[ballots.item]
+    shared = rng.random(len(ballots.item)) if rng is not None else ballots.item
+    order = np.lexsort((shared, ~named, ballots.rank, ballots.ballot))
+    ballot, rank, item, named = (a[order] for a in (ballots.ballot, ballots.rank, ballots.item, named))
+    again = np.zeros(len(ballot), dtype=np.bool_)  # whether a mark needs a rank of its own
+    again[1:] = (ballot[1:] == ballot[:-1]) & (rank[1:] == rank[:-1]) & named[1:] & named[:-1]
+    extra = np.cumsum(again)
+    starts = np.searchsorted(ballot, np.arange(len(ballots)))
+    before = np.concatenate([[0], extra])[starts]  # of earlier ballots
+    new = rank + extra - before[ballot]
+    n_ranks = int(new.max(initial=ballots.n_ranks - 1)) + 1
+    n_ranks = max(n_ranks, ballots.n_ranks + int(np.bincount(ballot[again], minlength=1).max(initial=0)))
+    level = np.full((len(ballots), n_ranks), -1, np.int64)
+    level[ballot, new] = rank
+    spread = replace(ballots, n_ranks=n_ranks, ballot=ballot, rank=new.astype(np.int32), item=item)
+    return spread, level
 
 
 # -- ranks -----------------------------------------------------------------------------------------
@@ -324,7 +418,8 @@ def _choices(ballots: Ballots, gone: Array, rules: Rules, audit: list[Entry]) ->
 
     def told(found: str, which: Array) -> None:
         if which.any():
-            audit.append(Entry(found, "left out", int(counts[which].sum())))
+            n = int(counts[which].sum())
+            audit.append(Entry(found, "left out", n, left_out=n))
 
     told(f"ballots with more than {most} choices", over)
     told("ballots without a choice", ~over & (sizes == 0))
@@ -336,14 +431,11 @@ def _choices(ballots: Ballots, gone: Array, rules: Rules, audit: list[Entry]) ->
     audit.append(Entry("a contest without ranks", done, int(counts[kept].sum())))
     listed = pairs[1][kept[pairs[0]]]
     return Preferences._from_arrays(
-        items=tuple(name for place, name in enumerate(ballots.items) if not gone[place]),
         level_indptr=indptr_of(sizes[kept]),
         level_items=listed,
         levels=np.zeros(len(listed), np.int32),
         rest_below=True,
-        counts=counts[kept],
-        agents=None if ballots.agents is None else ballots.agents[kept],
-        metadata={**ballots.metadata, "CLEANING": [entry._asdict() for entry in audit]},
+        **_about(ballots, gone, kept, audit),
     )
 
 
@@ -363,11 +455,21 @@ def _overvotes(
     elif rule == "drop":
         kept &= ~has
         done = "the ballot is left out"
-    else:
+    elif rule == "random":
         _draw_one(ballots, marked, over, several, generator(seed))
         done = "one of the candidates is drawn"
+        unnamed = (over & ~several).any(axis=1)
+        if unnamed.any():
+            n = int(ballots.counts[unnamed].sum())
+            audit.append(Entry(UNNAMED_SEVERAL, "the rank is passed over", n))
+            has = several.any(axis=1)
+    else:  # ties are kept or broken already; who was marked here is not known
+        marked[over] = REMOVED
+        audit.append(Entry(UNNAMED_SEVERAL, "the rank is passed over", int(ballots.counts[has].sum())))
+        return
     n = int(ballots.counts[has].sum())
-    audit.append(Entry("overvotes: several candidates at one rank", done, n))
+    if n:
+        audit.append(Entry(SEVERAL, done, n, left_out=n if rule == "drop" else 0))
 
 
 def _draw_one(ballots: Ballots, marked: Array, over: Array, several: Array, rng: np.random.Generator) -> None:
@@ -423,41 +525,22 @@ def _repeats(ballots: Ballots, marked: Array, rule: str, kept: Array, audit: lis
     audit.append(Entry("candidates ranked again", done, int(ballots.counts[has].sum())))
 
 
-def _closed_up(marked: Array) -> Array:
-    """Move candidates to the left, in order; -1 after them."""
+def _closed_up(marked: Array, level: Array) -> tuple[Array, Array]:
+    """Move candidates to the left, in order, -1 after them; also the rank that each was marked at."""
     places = np.argsort(marked < 0, axis=1, kind="stable")
     moved = np.take_along_axis(marked, places, axis=1)
-    return np.where(moved >= 0, moved, -1)
+    return np.where(moved >= 0, moved, -1), np.take_along_axis(level, places, axis=1)
 
 
 def _short(ballots: Ballots, orders: Array, least: int, kept: Array, audit: list[Entry]) -> None:
     lengths = np.count_nonzero(orders >= 0, axis=1)
     blank = kept & (lengths == 0)
     if blank.any():
-        audit.append(Entry("ballots without a choice", "left out", int(ballots.counts[blank].sum())))
+        n = int(ballots.counts[blank].sum())
+        audit.append(Entry("ballots without a choice", "left out", n, left_out=n))
     short = kept & (lengths > 0) & (lengths < least)
     if short.any():
         why = f"ballots with fewer than {least} choices"
-        audit.append(Entry(why, "left out", int(ballots.counts[short].sum())))
+        n = int(ballots.counts[short].sum())
+        audit.append(Entry(why, "left out", n, left_out=n))
     kept &= ~(blank | short)
-
-
-# -- the audit -------------------------------------------------------------------------------------
-
-
-def _ballots_with(ballots: Ballots, codes: Sequence[int]) -> int:
-    """Number of ballots on which one of some candidates is marked."""
-    rows = np.unique(ballots.ballot[np.isin(ballots.item, codes)])
-    return int(ballots.counts[rows].sum())
-
-
-def _some(names: Sequence[Any]) -> tuple[str, ...]:
-    more = (f"… and {len(names) - SHOWN} more",) if len(names) > SHOWN else ()
-    return (*map(str, names[:SHOWN]), *more)
-
-
-def audit_of(metadata: Mapping[str, Any]) -> list[Entry]:
-    """Return what was done to the ballots that rankings came from; empty where nothing had to be."""
-    told = (metadata or {}).get("CLEANING", ())
-    told = told if isinstance(told, list) else ()  # a header of a file may have such a line as well
-    return [Entry(**{**entry, "which": tuple(entry["which"])}) for entry in told]

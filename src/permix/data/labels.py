@@ -72,7 +72,7 @@ def clean_items(items: Iterable[object]) -> tuple[Label, ...]:
     names = tuple(clean_label(name) for name in items)
     for first, again in repeats(names):
         raise DataError(
-            f"item {names[first]!r} is listed twice in items (positions {first} and {again}); "
+            f"item {names[first]!r} is listed twice in items (positions {first + 1} and {again + 1}); "
             "give every item its own name"
         )
     return names

@@ -262,7 +262,7 @@ class Preferences(AgentTable):
           0: b ≻ a ≻ rest
         """
         about: dict[str, Any] = {"counts": rankings.counts, "agents": rankings._agents}
-        about |= {"metadata": rankings.metadata, **rankings.arrays()._asdict()}
+        about |= {**rankings._beside(), **rankings.arrays()._asdict()}
         return cls._from_arrays(items=rankings.items, **about)
 
     @classmethod
@@ -449,9 +449,8 @@ class Preferences(AgentTable):
                 "hold; keep working with Preferences"
             )
         orders = padded(self.level_items, sizes)
-        return Rankings._from_arrays(
-            orders, self.items, self.counts, self._agents, self.rest_below, self.metadata
-        )
+        about = (self.items, self.counts, self._agents, self.rest_below)
+        return Rankings._from_arrays(orders, *about, **self._beside())
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one row per statement and items by name.
@@ -494,7 +493,7 @@ class Preferences(AgentTable):
             counts=self.counts[rows],
             agents=self._taken_agents(rows),
             consistent=self.consistent[rows],
-            metadata=self.metadata,
+            **self._beside(rows),
         )
 
     def _row_keys(self) -> list[bytes]:

@@ -63,6 +63,7 @@ class Rankings(AgentTable):
         agents: Array | None = None,
         unlisted_below: Array | bool = True,
         metadata: dict[str, Any] | None = None,
+        **beside: Any,
     ) -> Self:
         names = tuple(items)
         orders = np.asarray(orders, dtype=np.int32)
@@ -70,9 +71,8 @@ class Rankings(AgentTable):
         longest = int(lengths.max(initial=0))
         below = np.asarray(unlisted_below, dtype=np.bool_) | (lengths == len(names))
         orders = np.ascontiguousarray(orders[:, :longest])
-        return object.__new__(cls)._fill(
-            names, len(orders), counts, agents, metadata, orders=orders, lengths=lengths, unlisted_below=below
-        )
+        beside |= {"orders": orders, "lengths": lengths, "unlisted_below": below}
+        return object.__new__(cls)._fill(names, len(orders), counts, agents, metadata, **beside)
 
     @classmethod
     def from_orders(
@@ -211,8 +211,14 @@ class Rankings(AgentTable):
         return np.array(self.orders, dtype=dtype, copy=copy)
 
     def _take(self, rows: Array) -> Self:
-        about = (self.items, self.counts[rows], self._taken_agents(rows))
-        return type(self)._from_arrays(self.orders[rows], *about, self.unlisted_below[rows], self.metadata)
+        return type(self)._from_arrays(
+            self.orders[rows],
+            self.items,
+            self.counts[rows],
+            self._taken_agents(rows),
+            self.unlisted_below[rows],
+            **self._beside(rows),
+        )
 
     def _row_keys(self) -> list[bytes]:
         rows = np.column_stack([self.orders, self.unlisted_below.astype(np.int32)]).astype(np.int32)

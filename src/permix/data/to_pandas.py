@@ -20,6 +20,7 @@ def rankings_to_frame(rankings: Rankings) -> pd.DataFrame:
     columns: dict[str, Array] = {"agent": rankings.agents, "count": rankings.counts}
     if not rankings.is_full:
         columns["unlisted"] = np.where(rankings.unlisted_below, "below", "unknown").astype(object)
+    columns |= dict(rankings.covariates)
     names = _names(rankings)
     for place in range(rankings.orders.shape[1]):
         columns[ordinal(place + 1)] = names[rankings.orders[:, place]]

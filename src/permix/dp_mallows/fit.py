@@ -23,6 +23,7 @@ from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitM
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.state import ListModel, ListState, list_model
 from permix.errors import Argument, DataError, PermixWarning
+from permix.estimators.known import NOTHING, Known, Memberships
 from permix.moves import Concentration, Cycle, Move, Repeat
 from permix.moves.balance import Opening
 from permix.moves.state import first_concentration
@@ -81,6 +82,22 @@ class DPMallowsFit(EstimatedPartition):
     draws: Draws  # of all chains: labels of agents in the order of rankings.expand(), and scalars
     estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
     clusters: ClusterDraws  # centers and decays of the clusters in evenly spaced draws
+    known: Known = NOTHING  # of the rows and items, beside what was fitted
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of items."""
+        return len(self.rankings), len(self.items)
+
+    def memberships(self) -> Memberships:
+        """Return to which groups agents belong."""
+        drawn = self.draws.arrays["labels"]
+        return Memberships(
+            self.labels,
+            self.n_clusters,
+            agents=self.rankings.rows_of_agents(),
+            draws=drawn.reshape(-1, drawn.shape[-1]),
+        )
 
     @property
     def shows_a_draw(self) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.results import ClusterSummaries
+from permix.plots.items import add_legend, item_style
 from permix.plots.partition_pictures import draw_similarity, n_groups, traces
 from permix.plots.ranks import DARK, MAX_PANELS, checked_max_items, draw_ranks, groups_title, rank_ticks
 from permix.plots.style import checked_figure
@@ -43,6 +44,7 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
     heights = [0.7 + LINE * max(n_shown, 4), DECAYS]
     figure = checked_figure(figure, WIDTH * n_columns, sum(heights) * n_rows + 0.6)
     panels = figure.subplots(2 * n_rows, n_columns, squeeze=False, height_ratios=heights * n_rows)
+    style = item_style(fit, fit.items)
     tables = [summaries.center_table(e).head(n_shown) for e in range(n_panels)]
     # One scale for all panels, so that lengths compare; of long lists the part that most of the lines need.
     informed = summaries.lists_at_stage[:n_panels] >= INFORMED
@@ -54,7 +56,7 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
         upper, lower = panels[2 * (e // n_columns) : 2 * (e // n_columns) + 2, e % n_columns]
         color = DARK[e % len(DARK)]
         mean, low, high = (table[name].to_numpy() for name in ("expected_rank", "rank_low", "rank_high"))
-        draw_ranks(upper, table["item"].tolist(), (mean, low, high), last, color)
+        draw_ranks(upper, table["item"].tolist(), (mean, low, high), last, color, style)
         low, high = 100 * summaries.share_intervals[:, e]
         share = f"{100 * summaries.shares[e]:.1f} % ({low:.1f}–{high:.1f})"
         upper.set_title(f"group {e + 1} · {share}", fontsize="medium")
@@ -65,6 +67,7 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
     title = groups_title(n_panels, fit.n_clusters, n_shown, n_items)
     what = "rank in the center and decay by rank: mean and 90 % interval"
     figure.suptitle(f"{title}:\n{what}", fontsize="medium")
+    add_legend(figure, style)
     return figure
 
 

@@ -31,7 +31,7 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
         "prior_strength": fit.strength,
         "prior_rate": fit.rates.tolist(),
         "loss": fit.estimate.loss,
-        **fit_tables.items_report(fit.items, fit.rankings.counts),
+        **fit_tables.items_report(fit.items, fit.rankings.counts, fit),
         "longest_list": int(fit.rankings.lengths.max()),
         **fit_tables.chains_report(fit.draws),
         "interrupted": fit.draws.interrupted,
@@ -54,7 +54,7 @@ def _possible(fit: DPMallowsFit) -> dict[str, Any]:
 
 def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dict[str, Any]:
     """One group; intervals are from 5 % to 95 %."""
-    center = summaries.center_table(e)
+    center = summaries.center_columns(e)
     low, high = summaries.share_intervals[:, e]
     return {
         "agents": int(fit.cluster_sizes[e]),
@@ -94,7 +94,7 @@ def show(report: dict[str, Any], title: str) -> None:
         rows.append([k + 1, part["agents"], *shares, found_in, round(part["expected_distance"], 2)])
     columns = ["group", "agents", "share", "from", "to", "how sure", "found in", "expected distance"]
     print_table("Groups", columns, rows)
-    _print_centers(found)
+    _print_centers([{**part, "center": fit_tables.called(report, part["center"])} for part in found])
     _print_decays(found)
     if n > MAX_GROUPS:
         print(f"... and {count_of(n - MAX_GROUPS, 'smaller group')}; --json shows all\n")

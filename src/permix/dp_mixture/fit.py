@@ -19,6 +19,7 @@ from permix.dp_mixture.choose_family import chosen_family
 from permix.dp_mixture.odd_columns import warn_of_codes, warn_of_odd_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_prior
 from permix.errors import Argument, CellError, DataError, PermixWarning
+from permix.estimators.known import NOTHING, Known, Memberships
 from permix.families import Categorical, Family, GaussianDiagonal, GaussianNIW
 from permix.families.contract_jit import seat_all
 from permix.families.learning import Learning, with_means
@@ -58,6 +59,17 @@ class MixtureFit(EstimatedPartition):
     draws: Draws
     estimate: PointEstimate
     feature_names: tuple[str, ...] | None = None
+    known: Known = NOTHING  # of the rows, beside what was fitted
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of columns."""
+        return self.n, self.family.n_features
+
+    def memberships(self) -> Memberships:
+        """Return to which groups rows belong."""
+        drawn = self.draws.arrays["labels"]
+        return Memberships(self.labels, self.n_clusters, draws=drawn.reshape(-1, drawn.shape[-1]))
 
     @property
     def interrupted(self) -> bool:

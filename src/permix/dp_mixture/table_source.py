@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.cli.command import IGNORE, MISSING, SHEET, Option, Source
+from permix.cli.command import BESIDE, IGNORE, MISSING, SHEET, Option, Source
 from permix.cli.stdin import spooled
 from permix.errors import Argument, DataError, about_parameters
 
@@ -22,6 +22,7 @@ TABLES = Source(
             ("--header/--no-header",),
         ),
         "ignore": IGNORE,
+        "group_columns": BESIDE["group_columns"],
         "missing": MISSING,
         "sheet": SHEET,
     },
@@ -36,6 +37,7 @@ class Table(NamedTuple):
     rows: Any  # a frame, an array or a sparse matrix
     ids: list[Any]  # names of the rows, numbers from 1 on where they have none
     id_name: str
+    covariates: Any = ()  # Attributes: columns that are not fitted
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -106,12 +108,13 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     """Read a table once."""
     file = spooled(file)
     row_column, ignore = values.get("row_column"), values.get("ignore") or []
+    beside = values.get("group_columns") or []
     header = values.get("header")
     if file.suffix in (".npy", ".npz"):
         from permix.data.io.text_files import check_file
 
         check_file(file)
-        if row_column is not None or ignore or header is not None:
+        if row_column is not None or ignore or beside or header is not None:
             idle = (Argument("row_column"), ", ", Argument("ignore"), " and ", Argument("header"))
             with about_parameters():
                 raise DataError(*idle, f" are for CSV files; {file.name} has no column names")
@@ -134,13 +137,16 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     from permix.data.io.table_columns import no_column
 
     frame = read_frame(file, header=header, sheet=values.get("sheet"))
-    left_out = [*ignore, *([row_column] if row_column else [])]
-    for name in left_out:
+    purposes = dict.fromkeys(ignore, " to ignore") | dict.fromkeys(beside, " of the rows")
+    purposes |= {row_column: " to name the rows"} if row_column else {}
+    left_out = list(purposes)
+    for name, purpose in purposes.items():
         if name not in frame.columns:
-            raise no_column(
-                file, name, " to ignore" if name in ignore else " to name the rows", frame.columns
-            )
+            raise no_column(file, name, purpose, frame.columns)
     ids = list(frame[row_column]) if row_column else list(range(1, len(frame) + 1))
+    from permix.data.attributes import from_text
+
+    covariates = from_text({name: _as_written(frame[name]) for name in beside})
     frame = frame.drop(columns=left_out)
     if values.get("missing"):
         frame = _without_codes(frame, values["missing"])
@@ -152,7 +158,13 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
             )
     if frame.shape[1] == 0:
         raise DataError(f"{file.name} has no column left")
-    return Table(file, frame, ids, row_column or "row")
+    return Table(file, frame, ids, row_column or "row", covariates)
+
+
+def _as_written(column: Any) -> list[Any]:
+    """Return the entries of a column; whole numbers have no decimal point."""
+    listed = column.tolist()
+    return [int(value) if isinstance(value, float) and value.is_integer() else value for value in listed]
 
 
 def _without_codes(table: Any, missing: list[str]) -> Any:

@@ -48,9 +48,22 @@ def report(fit: MixtureFit) -> dict[str, Any]:
             for k in range(fit.n_clusters)
         ],
         "main_parameter": fit.family.main_parameter,
+        "shares_within_groups": _shares(fit),
         "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_groups"]),
         "loss": fit.estimate.loss,
     }
+
+
+def _shares(fit: MixtureFit) -> list[list[float | None]] | None:
+    """Return the shares of categories within groups, None for other features; None if there are no others.
+
+    Parameters are smoothed by the prior; tables show what is in the data, the same in each of them.
+    """
+    typical, is_share = fit.profile.typical, fit.profile.is_share
+    if not is_share.any():
+        return None
+    rows = np.where(is_share, typical, np.nan).tolist()
+    return [[None if value != value else value for value in row] for row in rows]
 
 
 def show(report: dict[str, Any], title: str) -> None:
@@ -76,6 +89,10 @@ def show(report: dict[str, Any], title: str) -> None:
     )
     main = report["main_parameter"]
     values = np.asarray([group["parameters"][main] for group in found])
+    if report["shares_within_groups"] is not None:
+        shares_ = np.array(report["shares_within_groups"], dtype=np.float64)
+        values = np.where(np.isnan(shares_), values, shares_)
+        main = main if np.isnan(shares_).all(axis=0).any() else "shares"
     # The columns in which the groups differ most are the ones worth the width of a terminal.
     names = report["columns"]
     far = [{row["feature"]: row["difference"] for row in group["profile"]} for group in found]

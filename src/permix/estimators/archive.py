@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from permix.errors import FileFormatError
+from permix.estimators import known
 from permix.estimators.checks import Check
 from permix.estimators.fields import Array, Field, check_arrays, require
 from permix.estimators.parameters import Parameters
@@ -66,7 +67,10 @@ def write_model(fit: Any, path: PathLike, about: Mapping[str, Any] | None = None
     """
     model = model_of(fit)
     manifest, arrays = described(part(model.archive), fit)
-    told = {"about": dict(about)} if about else {}
+    told: dict[str, Any] = {"about": dict(about)} if about else {}
+    if known.known_of(fit) != known.NOTHING:
+        told["known"], columns = known.pack(known.known_of(fit))
+        arrays |= columns
     write_archive(path, {"kind": model.name, **manifest, **told}, arrays)
 
 
@@ -122,7 +126,11 @@ def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any
         kind = manifest["kind"][:80]
         raise FileFormatError(f"{name} holds a {kind!r}, which this permix does not know", path)
     try:
-        return model, rebuilt(part(model.archive), manifest, arrays)
+        beside = {name: array for name, array in arrays.items() if name.startswith(known.PREFIX)}
+        own = {name: array for name, array in arrays.items() if name not in beside}
+        fit = rebuilt(part(model.archive), manifest, own)
+        require("known" in manifest or not beside, "columns")
+        return model, _with_columns(fit, manifest["known"], beside) if "known" in manifest else fit
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         said = f"{name} is a permix file, but what it holds does not fit together ({why}). "
@@ -131,6 +139,15 @@ def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any
             said = f"{name} was written by an earlier permix ({str(manifest.get('permix'))[:40]}) "
             way_out = "in another form; fit the model again."
         raise FileFormatError(said + way_out, path) from error
+
+
+def _with_columns(fit: Any, said: Any, arrays: dict[str, Array]) -> Any:
+    """Return a fit with what its file knows of rows and items, which there must be as many of."""
+    require(hasattr(fit, "known"), "columns")
+    found = known.unpack(said, arrays)
+    for columns, n in zip(found, fit.n_known, strict=True):
+        columns.checked(n, "rows")
+    return replace(fit, known=found)
 
 
 def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array]) -> Any:

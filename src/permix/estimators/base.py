@@ -79,6 +79,36 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Write the fitted model to one file, a zip of JSON and ``.npy``; :func:`permix.load` reads it."""
         write_model(self._fitted(), path)
 
+    def by_covariate(
+        self, name: str, values: Any = None, *, bands: int | None = None, random_state: Any = 0
+    ) -> pd.DataFrame:
+        """Return how groups go with something known of the rows that was not fitted, such as a precinct.
+
+        Parameters
+        ----------
+        name : str
+            One of the ``covariates`` of the data that were fitted, or what ``values`` are called.
+        values : sequence, optional
+            An entry for each row that was fitted, where the data had no such covariate.
+        bands : int, optional
+            Numbers of which there are many are put into so many bands with about equally many agents each;
+            0: no bands. Left out, 4 where there are more than 12 different numbers.
+        random_state : seed
+            Of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            A row for each value and group (counted from 0, as in ``labels_``): ``share_of_value``, of the
+            agents with that value, those in the group; ``share_of_group``, of the members of the group, those
+            with that value; both with ``_low`` and ``_high``, an interval from 5 % to 95 % (:mod:`its making
+            <permix.estimators.by_covariate>`). ``attrs["verdict"]`` says whether groups go with the covariate
+            more than by chance, and ``attrs["note"]`` what intervals hold.
+        """
+        from permix.estimators.by_covariate import group_frame, group_table
+
+        return group_frame(group_table(self._fitted(), name, bands, random_state, values))
+
     def fit_checks(
         self, X: Any = None, *, n_replicates: int = N_REPLICATES, random_state: Any = 0
     ) -> FitChecks:

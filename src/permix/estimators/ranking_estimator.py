@@ -16,6 +16,7 @@ from permix.data.rankings import Rankings
 from permix.errors import DataError
 from permix.estimators.agent_answers import RankSummary, sample_rankings
 from permix.estimators.base import Estimator, ScoreMixin, of_fitted
+from permix.estimators.known import with_known
 from permix.estimators.preference_input import as_preferences
 
 
@@ -51,7 +52,8 @@ n_features_in_ : int
         self
         """
         settings = self._settings()
-        fit = self._fit_to(self._read(self._checked(X, reset=True)), settings)
+        table = self._read(self._checked(X, reset=True))
+        fit = with_known(self._fit_to(table, settings), table)
         self._warn_of(fit)
         return self._adopt(fit)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from permix.data.csr import indptr_of
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
@@ -39,13 +40,35 @@ def rankings_of(table: Preferences) -> Rankings:
     listed = np.diff(table.level_indptr)
     _refuse(np.diff(table.pair_indptr) > 0, table, _compares, *OTHERWISE)
     _refuse(listed == 0, table, *SILENT)
+    table = without_tied_rest(table)
+    listed = np.diff(table.level_indptr)
     # Levels are consecutive, so the last is one less than the items listed unless some are tied.
     last = table.levels[table.level_indptr[1:] - 1]
     _refuse(last + 1 < listed, table, _tied, "break the ties, or: ", *OTHERWISE)
     orders = np.full((len(table), int(listed.max())), -1, dtype=np.int32)
     orders[np.arange(orders.shape[1]) < listed[:, None]] = table.level_items
-    return Rankings._from_arrays(
-        orders, table.items, table.counts, table._agents, table.rest_below, metadata=table.metadata
+    about = (table.items, table.counts, table._agents, table.rest_below)
+    return Rankings._from_arrays(orders, *about, **table._beside())
+
+
+def without_tied_rest(table: Preferences) -> Preferences:
+    """Return the same without a last level of several items where all items are listed: they are the rest.
+
+    PrefLib writes what a list leaves out so in its ``.toc`` files; that the rest is below says the same.
+    """
+    lengths = np.diff(table.level_indptr)
+    row = np.repeat(np.arange(len(table)), lengths)
+    at_last = table.levels == table.levels[table.level_indptr[1:] - 1][row]
+    n_last = np.bincount(row[at_last], minlength=len(table))
+    tied = (lengths == table.n_items) & (n_last > 1) & (n_last < lengths)
+    if not tied.any():
+        return table
+    kept = ~(at_last & tied[row])
+    return table._replaced(
+        level_indptr=indptr_of(np.bincount(row[kept], minlength=len(table))),
+        level_items=table.level_items[kept],
+        levels=table.levels[kept],
+        rest_below=table.rest_below | tied,
     )
 
 

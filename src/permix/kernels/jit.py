@@ -14,6 +14,7 @@ import numba
 from numba.core import types
 from numba.extending import overload
 
+from permix.errors import PermixError
 from permix.kernels.compile_cache import ContentCache, note_implementation
 from permix.kernels.pipelines import FLAGS, INNER, CalledCompiler, InnerCompiler
 
@@ -25,6 +26,11 @@ def kernel(function: Callable[..., object]) -> Any:
 
     What Python calls and what other kernels call are compiled apart, each when it is first needed.
     """
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        raise PermixError(
+            "the environment variable NUMBA_DISABLE_JIT is set, and permix does not work without compiled "
+            "code; unset it"
+        )
     called = numba.njit(pipeline_class=CalledCompiler, **FLAGS)(function)
     called._cache = ContentCache(function)
     inner = numba.njit(pipeline_class=InnerCompiler, **FLAGS)(function)

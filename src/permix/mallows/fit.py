@@ -24,7 +24,7 @@ def fit_mallows(
     Most of them begin with a ``smaller`` mixture of fewer components, where there is one.
     """
     which = preferences.equal_rows()  # agents who say the same are one row, with a count
-    distinct = preferences.collapse()
+    distinct = preferences._bare().collapse()
     profile = Profile.of(distinct)
     found = best_of_restarts(profile, settings, smaller)
     best, components = found.best, found.best.components

@@ -11,6 +11,7 @@ from permix.distributions.mallows import Mallows
 from permix.errors import DataError
 from permix.mallows.results import MallowsFit, climbing_iterations
 from permix.plots.history_picture import draw_history, how_it_ended
+from permix.plots.items import add_legend, item_style
 from permix.plots.ranks import DARK, MAX_ITEMS, MAX_PANELS, checked_max_items, draw_ranks, groups_title
 from permix.plots.style import checked_figure
 from permix.posterior.intervals import ranks_holding
@@ -40,6 +41,7 @@ def groups(fit: MallowsFit, *, figure: Figure | None = None, max_items: int = MA
     n_rows = -(-n_panels // n_columns)
     figure = checked_figure(figure, 4.4 * n_columns, (1.1 + 0.24 * max(n_shown, 4)) * n_rows + 0.4)
     panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    style = item_style(fit, mixture.items)
     distributions = [mixture.component(k) for k in range(n_panels)]
     intervals = [rank_intervals(distribution, n_shown) for distribution in distributions]
     # One scale for all panels, so that lengths compare: all of a short list, the needed part of a long one.
@@ -47,7 +49,8 @@ def groups(fit: MallowsFit, *, figure: Figure | None = None, max_items: int = MA
     if n_shown < last:
         last = min(round(1.05 * max(int(high.max()) for _, _, high in intervals)), last)
     for k, axes in enumerate(panels[:n_panels]):
-        draw_ranks(axes, distributions[k].center[:n_shown], intervals[k], last, DARK[k % len(DARK)])
+        center, color = distributions[k].center[:n_shown], DARK[k % len(DARK)]
+        draw_ranks(axes, center, intervals[k], last, color, style)
         axes.set_title(
             f"group {k + 1} · {100 * mixture.weights[k]:.1f} % · dispersion {mixture.dispersions[k]:.2g}",
             fontsize="medium",
@@ -56,6 +59,7 @@ def groups(fit: MallowsFit, *, figure: Figure | None = None, max_items: int = MA
         axes.set_visible(False)
     title = groups_title(n_panels, mixture.n_components, n_shown, mixture.n_items)
     figure.suptitle(f"{title}:\nexpected rank and where 90 % of the ranks lie", fontsize="medium")
+    add_legend(figure, style)
     return figure
 
 

@@ -12,6 +12,7 @@ from permix.data.labels import Array
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import ConvergenceWarning, PermixWarning
+from permix.estimators.known import NOTHING, Known, Memberships
 from permix.estimators.wording import alike, cut_short, groups_named, nobodys
 from permix.mallows.parameters import MallowsParameters
 
@@ -52,6 +53,17 @@ class MallowsFit:
     interrupted: bool  # whether the user stopped the fit: what was best then is here
     # Mean scores of the data under permix.estimators.baselines.KEPT, where they were asked for.
     baselines: Array | None = None
+    known: Known = NOTHING  # of the rows and items, beside what was fitted
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of items."""
+        return len(self.counts), len(self.components.items)
+
+    def memberships(self) -> Memberships:
+        """Return to which groups rows belong."""
+        k = len(self.components.weights)
+        return Memberships(self.labels, k, self.counts, probabilities=self.probabilities)
 
     @property
     def labels(self) -> Array:

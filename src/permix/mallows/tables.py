@@ -18,7 +18,7 @@ def report(fit: MallowsFit) -> dict[str, Any]:
     known = len(fit.group_matches) > 1
     return {
         "model": fit.model,
-        **fit_tables.items_report(mixture.items, fit.counts),
+        **fit_tables.items_report(mixture.items, fit.counts, fit),
         "groups": [
             {
                 "share": float(mixture.weights[k]),
@@ -57,7 +57,8 @@ def show(report: dict[str, Any], title: str) -> None:
         rows = [[*row, _recurrence(part, report["restarts"])] for row, part in zip(rows, parts, strict=True)]
     kind = f"Mallows mixture of {count_of(len(parts), 'group')}"
     print_table(f"{fit_tables.data_title(report, title)}, {kind}", ["group", *heads], rows)
-    if fit_tables.print_orders("Centers, best first", "center", [part["center"] for part in parts]):
+    centers = [fit_tables.called(report, part["center"]) for part in parts]
+    if fit_tables.print_orders("Centers, best first", "center", centers):
         print("centers are cut to the width of the terminal; --json shows all\n")
     fit_tables.print_remarks(report["remarks"])
     most = report["number_of_items"] * (report["number_of_items"] - 1) // 2

@@ -32,7 +32,7 @@ PICTURES = {
 # How a picture says that it must not be trusted.
 WARNED: dict[str, Any] = {"color": "#b00020", "fontsize": "small", "fontweight": "bold", "va": "bottom"}
 
-__all__ = ["checks", "choice", "save", *PICTURES]
+__all__ = ["by_covariate", "checks", "choice", "save", *PICTURES]
 
 
 def _picture(name: str) -> Callable[..., Any]:
@@ -75,7 +75,10 @@ def _with_verdict(drawn: Any, fit: Any) -> Any:
         if verdict.converged is False:
             named = ", ".join(f"{name} (R-hat {r_hat:.3g})" for name, r_hat in verdict.offending.items())
             figure = getattr(drawn, "figure", drawn)
-            figure.text(0.01, 0.005, f"NOT CONVERGED: the chains disagree on {named}", **WARNED)
+            engine = figure.get_layout_engine()
+            if engine is not None and hasattr(engine, "get") and "rect" in engine.get():
+                engine.set(rect=(0.0, 0.4 / figure.get_figheight(), 1.0, 1.0 - 0.4 / figure.get_figheight()))
+            figure.text(0.01, 0.005, f"NOT CONVERGED: the chains disagree on {named}", wrap=True, **WARNED)
     return drawn
 
 
@@ -94,6 +97,12 @@ def mondrian(model: Any, *, ax: Any = None) -> Any:
     if hasattr(model, "to_preorder"):
         return part("permix.plots.mondrian_picture:draw_tree")(model, ax=ax)
     return _picture("mondrian")(model, ax=ax)
+
+
+def by_covariate(model: Any, name: str, values: Any = None, *, ax: Any = None) -> Any:
+    """Draw groups by covariate: see :func:`permix.plots.covariate_picture.draw_by_covariate`."""
+    draw = part("permix.plots.covariate_picture:draw_by_covariate")
+    return _with_verdict(draw(model, name, values, ax=ax), fit_of(model))
 
 
 def choice(selection: Any, *, ax: Any = None) -> Any:

@@ -9,7 +9,9 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.estimators.checks import Whole
-from permix.plots.style import COLORS, shortened
+from permix.plots.items import DARK as DARK
+from permix.plots.items import ItemStyle
+from permix.plots.style import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,20 +20,27 @@ if TYPE_CHECKING:
 MAX_PANELS = 12
 MAX_ITEMS = 20
 MAX_NAME = 28
-# Dots of a light yellow are lost on white.
-DARK = tuple(color for color in COLORS if color != "#F0E442")
 
 
 def draw_ranks(
-    axes: Axes, names: Sequence[Any], interval: tuple[Array, Array, Array], last: int, color: str
+    axes: Axes,
+    names: Sequence[Any],
+    interval: tuple[Array, Array, Array],
+    last: int,
+    color: str,
+    style: ItemStyle,
 ) -> None:
-    """Draw items from top to bottom: mean rank, and a line from a low to a high one."""
+    """Draw items from top to bottom: mean rank, and a line from a low to a high one.
+
+    Items have the color of their party, where that is known, else that of the group.
+    """
     mean, low, high = interval
     n_shown = len(mean)
     places = np.arange(1, n_shown + 1)
-    axes.hlines(places, low, high, color=color, linewidth=5, alpha=0.35)
-    axes.plot(mean, places, "o", color=color, markersize=4.5)
-    axes.set_yticks(places, [shortened(name, MAX_NAME) for name in names])
+    colors = style.of(names, color)
+    axes.hlines(places, low, high, color=colors, linewidth=5, alpha=0.35)
+    axes.scatter(mean, places, s=20, c=colors, zorder=3)
+    axes.set_yticks(places, [shortened(style.label(name, MAX_NAME), MAX_NAME) for name in names])
     axes.tick_params(axis="y", length=0, labelsize="small")
     axes.tick_params(axis="x", labelsize="small")
     axes.set_ylim(n_shown + 0.6, 0.4)

@@ -12,6 +12,7 @@ import numpy as np
 from permix.data.agent_table import AgentTable
 from permix.errors import Argument, ConvergenceWarning, DataError, PermixWarning, about_parameters
 from permix.estimators.checks import Choice, Whole
+from permix.estimators.known import with_known
 from permix.estimators.registry import MODELS, Model, part
 from permix.estimators.selectable import Selectable
 from permix.estimators.wording import cut_short
@@ -70,6 +71,8 @@ class ComponentSelection:
         Whether the user stopped the search: larger numbers were not tried.
     untried : tuple of int
         Numbers that were not tried, because the user stopped or smaller ones got clearly worse.
+    n_beyond : int
+        How many numbers were tried beyond those asked for, because the largest of these was the best.
     at_limit : bool
         Whether the best number is the largest that was tried, so that a larger one may be better still.
     estimator : str
@@ -104,6 +107,7 @@ class ComponentSelection:
     n_folds: int
     interrupted: bool
     untried: tuple[int, ...] = ()
+    n_beyond: int = 0
     at_limit: bool = False
     estimator: str = "MallowsMixture"
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out"
@@ -252,6 +256,7 @@ def select_components(
         )
     if judge.n_folds:
         _warn_if_few(judge.n_validation, judge.n_folds, validation is not None)
+    n_asked = len(numbers)
     numbers, trials, fits, interrupted = _all_trials(numbers, min(limit, judge.fewest), judge, asked)
     report = judge.table(trials)
     best, within_error = judge.best(report), judge.within_error(report)
@@ -260,6 +265,8 @@ def select_components(
     fit = fits.get(chosen)
     if (fit is None or (refit and judge.n_folds)) and not interrupted:
         fit = selectable.fit(table, asked.replaced(n_components=chosen))
+    if fit is not None:  # a part of the rows has covariates of its own, which nobody asks about
+        fit = with_known(fit, table if fit.n_known[0] == len(table) else table._bare())
     return ComponentSelection(
         table=report,
         best=best,
@@ -271,6 +278,7 @@ def select_components(
         n_folds=judge.n_folds,
         interrupted=interrupted,
         untried=tuple(numbers[len(trials) :]),
+        n_beyond=max(len(trials) - n_asked, 0),
         at_limit=best == numbers[len(trials) - 1] and best > 1,
         estimator=about.name,
         criterion=criterion,

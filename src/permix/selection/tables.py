@@ -23,6 +23,7 @@ def selection_report(selection: ComponentSelection) -> dict[str, Any]:
         "agents_held_out": selection.n_validation,
         "interrupted": selection.interrupted,
         "not_tried": list(selection.untried),
+        "tried_beyond_those_asked_for": selection.n_beyond,
         "best_is_the_largest_tried": selection.at_limit,
         "table": selection.table.to_dict(orient="records"),
     }
@@ -50,6 +51,11 @@ def print_selection(selection: ComponentSelection) -> None:
         shown[name.upper()] = [rounded(value, 1) for value in table[name]]
     shown["remark"] = [_remark(selection, number) for number in shown["groups"]]
     print_table(title, list(shown), list(zip(*shown.values(), strict=True)))
+    if selection.n_beyond:
+        asked = len(shown["groups"]) - selection.n_beyond
+        largest, last = shown["groups"][asked - 1], shown["groups"][-1]
+        tried = f"{largest + 1}" if last == largest + 1 else f"{largest + 1} to {last}"
+        print(f"{largest} groups were the best of those asked for, so {tried} followed\n")
     if selection.not_tried:
         print(f"{selection.not_tried}\n")
     if selection.chosen != selection.best:

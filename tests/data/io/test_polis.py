@@ -57,7 +57,8 @@ def test_statements_are_called_by_their_text(tmp_path):
     (tmp_path / "votes.csv").write_text(VOTES)
     (tmp_path / "comments.csv").write_text(COMMENTS)
     cells = permix.read_cells(tmp_path / "votes.csv")
-    assert cells.column_names == ("0: Tea is better, always", "1: Milk goes first")
+    assert cells.column_names == ("0", "1")
+    assert cells.column_labels() == ["0: Tea is better, always", "1: Milk goes first"]
 
 
 @pytest.mark.parametrize("missing", ["pass", 0])

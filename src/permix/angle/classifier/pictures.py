@@ -12,6 +12,7 @@ from permix.angle.data import as_rankings
 from permix.angle.pictures import MAX_ITEMS, draw_groups, scores_of
 from permix.data.labels import Array
 from permix.errors import DataError
+from permix.plots.items import item_style
 from permix.plots.ranks import DARK, MAX_PANELS
 from permix.plots.style import new_axes
 
@@ -29,7 +30,8 @@ def groups(fit: AngleClassifierFit, *, max_items: int = MAX_ITEMS, ax: Axes | No
         scores = scores_of(of_class)
         names = [str(label)] if len(scores) == 1 else [f"{label}, {group.name}" for group in scores]
         drawn += [group._replace(name=name) for group, name in zip(scores, names, strict=True)]
-    return draw_groups(fit.items, drawn[:MAX_PANELS], len(drawn), max_items, ax)
+    style = item_style(fit, fit.items)
+    return draw_groups(fit.items, drawn[:MAX_PANELS], len(drawn), max_items, ax, style)
 
 
 def roc(fit: AngleClassifierFit, *, X: Any, y: Any, ax: Axes | None = None) -> Axes:

@@ -19,6 +19,7 @@ from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, sample_size
 from permix.distributions.mallows import Mallows
 from permix.errors import Argument, DataError
+from permix.estimators.known import NOTHING, Known
 from permix.runtime.progress import Display
 from permix.runtime.seeds import generator, seed_sequence
 
@@ -39,6 +40,12 @@ class KDEFit:
     # (dispersions, 2): those that cross-validation looked at, ascending, and the mean ln p of agents left out
     tried: Array
     interrupted: bool = False  # whether the user stopped the search: the best dispersion so far is here
+    known: Known = NOTHING  # of the items; rows that say the same are merged, and there are no groups
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows, none of which is anybody's alone, and of items."""
+        return 0, self.preferences.n_items
 
     @property
     def decay(self) -> float:
@@ -104,7 +111,7 @@ def fit_kde(preferences: Preferences, settings: KDEParameters) -> KDEFit:
     """Fit the estimator: keep the rows, and choose the dispersion where it is not given."""
     if preferences.n_items < 2:
         raise DataError("there is one item only, and one way to rank it; rankings need two items or more")
-    table = preferences.collapse()
+    table = preferences._bare().collapse()
     rng = np.random.default_rng(seed_sequence(settings.random_state))
     keys = rng.integers(0, 2**64, size=(3, 2), dtype=np.uint64)
     if settings.dispersion != "cv":

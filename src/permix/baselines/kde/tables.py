@@ -18,7 +18,7 @@ def report(fit: KDEFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a density estimate, as plain values."""
     return {
         "model": fit.model,
-        **fit_tables.items_report(fit.preferences.items, fit.preferences.counts),
+        **fit_tables.items_report(fit.preferences.items, fit.preferences.counts, fit),
         "dispersion": float(fit.dispersion),
         "expected_distance": fit.expected_distance,
         "closed_form": fit.is_exact,

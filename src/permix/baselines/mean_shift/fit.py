@@ -17,6 +17,7 @@ from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
 from permix.estimators.agent_answers import refuse_too_large
+from permix.estimators.known import NOTHING, Known, Memberships
 from permix.runtime.progress import Display
 
 # Values of θ tried for the mixture before the best is made precise, and how precise in ln θ.
@@ -38,6 +39,16 @@ class MeanShiftFit:
     log_likelihood: Estimate  # ln P(data) under that mixture; NaN if the user stopped before it was known
     converged: bool  # whether no list moved in the last iteration
     interrupted: bool = False  # whether the user stopped it
+    known: Known = NOTHING  # of the rows and items, beside what was fitted
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of items."""
+        return len(self.row_labels), len(self.items)
+
+    def memberships(self) -> Memberships:
+        """Return to which groups rows belong."""
+        return Memberships(self.row_labels, len(self.centers), self.row_counts)
 
     @property
     def items(self) -> tuple[Label, ...]:

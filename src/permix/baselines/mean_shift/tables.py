@@ -17,7 +17,7 @@ def report(fit: MeanShiftFit) -> dict[str, Any]:
     n_agents = int(fit.row_counts.sum())
     return {
         "model": fit.model,
-        **fit_tables.items_report(fit.items, fit.row_counts),
+        **fit_tables.items_report(fit.items, fit.row_counts, fit),
         "number_of_groups": len(fit.centers),
         "groups": [
             {"agents": size, "share": size / n_agents, "center": names}
@@ -41,7 +41,12 @@ def show(report: dict[str, Any], title: str) -> None:
         f"{fit_tables.data_title(report, title)}, {count_of(len(found), 'group')} by blurring mean-shift",
         ["group", "agents", "share", "center, best first"],
         [
-            [k + 1, part["agents"], f"{part['share']:.1%}", fitting(part["center"], width)]
+            [
+                k + 1,
+                part["agents"],
+                f"{part['share']:.1%}",
+                fitting(fit_tables.called(report, part["center"]), width),
+            ]
             for k, part in enumerate(found[:MAX_GROUPS])
         ],
     )

@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from permix.data.attributes import Attributes, from_text
 from permix.data.cells import CellLayout, Cells, looked_over
 from permix.data.cells_arrays import sparse_entries
 from permix.data.cells_checks import MOST_EXACT, TOO_LONG, as_floats, clean_values, encode_names, unless_plain
@@ -33,6 +34,7 @@ from permix.data.io import cells_layout as layout_of
 from permix.data.io.category_cells import read_categories
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.headers import DECIMAL_COMMA, NOTHING, has_header, is_number, split_header
+from permix.data.io.item_table import attributes_from
 from permix.data.io.numpy_files import read_sparse
 from permix.data.io.polis import is_polis, read_polis
 from permix.data.io.table_columns import Table, missing_mask, naturals
@@ -61,6 +63,8 @@ def read_cells(
     value: Label | None = None,
     repeated: Literal["error", "last"] = "error",
     sheet: str | None = None,
+    group_columns: Label | Iterable[Label] = (),
+    item_table: PathLike | None = None,
 ) -> Cells:
     """Read a matrix with missing cells from a file.
 
@@ -90,6 +94,11 @@ def read_cells(
         Long tables: whether a cell that is given twice is an error, or the last value counts.
     sheet : str, optional
         Name of the sheet, of an Excel file with several.
+    group_columns : str or list of str, optional
+        Columns of a text file that are no cells, but say something of the rows, such as region or age: they
+        become ``covariates``. In a long table all lines of a row must agree on them.
+    item_table : path, optional
+        A table of attributes of the columns (party, color, text, …) by name.
     missing : number, str, or a list of these, optional
         Values that stand for missing cells, such as -1 or "refused", besides blank ones.
     new_rows : bool
@@ -111,9 +120,41 @@ def read_cells(
     --------
     >>> cells = permix.read_cells("ratings.csv")  # doctest: +SKIP
     """
+    groups = [group_columns] if isinstance(group_columns, str | int) else list(group_columns)
+    about: dict[str, Any] = {"header": header, "row_column": row_column, "delimiter": delimiter}
+    about |= {"ignore": ignore, "row": row, "column": column, "value": value, "repeated": repeated}
+    about["sheet"] = sheet
+    cells = _read_cells(path, layout, missing, new_rows, groups, **about)
+    if item_table is None:
+        return cells
+    names = [cells.column_name(place) for place in range(cells.n_columns)]
+    return cells._with(item_attributes=attributes_from(item_table, names, cells.item_attributes))
+
+
+def _read_cells(
+    path: PathLike,
+    layout: str,
+    missing: Missing,
+    new_rows: bool,
+    groups: list[Label],
+    *,
+    header: bool | None,
+    row_column: RowColumn,
+    delimiter: str | None,
+    ignore: Label | Iterable[Label],
+    row: Label | None,
+    column: Label | None,
+    value: Label | None,
+    repeated: str,
+    sheet: str | None,
+) -> Cells:
     if layout not in LAYOUTS:
         raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
     codes = MissingCodes(missing)
+    if groups and plain_suffix(path) in ("npz", "cat"):
+        raise DataError(
+            f"{path} has no columns beside the cells: ", Argument("group_columns"), " is for tables"
+        )
     if plain_suffix(path) == "npz":
         check_file(path)
         options = (header, row_column, delimiter, sheet)
@@ -142,10 +183,12 @@ def read_cells(
         return read_categories(path, new_rows)
     kind = is_polis(path) if plain_call else None
     if kind is not None:
-        return read_polis(path, kind, codes, new_rows)
+        return read_polis(path, kind, codes, new_rows, [str(name) for name in groups])
     if row is not None:
         layout, header = "long", True
     table = _table_of_file(path, delimiter, header, layout, codes, sheet).without(ignore)
+    whole = table
+    table, beside = table.set_apart(groups)
     if row is not None:
         places = [table.named(name, " for the cells") for name in named]
         table = table._replace(names=["row", "column", "value"], columns=[table.columns[at] for at in places])
@@ -155,7 +198,28 @@ def read_cells(
         raise ParameterError("repeated", repeated, "'error' or 'last'")
     origin = f"from {path}, without a header" if layout_of.has_no_names(table) else f"from {path}"
     cells = _cells_of_table(table, layout, row_column, origin, codes, new_rows, from_text=True)
+    if beside:
+        cells = cells._with(covariates=_of_rows(whole, row, cells, from_text(beside)))
     return looked_over(cells, codes, new_rows)
+
+
+def _of_rows(table: Table, row: Label | None, cells: Cells, told: Attributes) -> Attributes:
+    """Return covariates of the rows of a matrix out of those of lines, which must agree."""
+    if "read as a long table" not in cells.origin:
+        return told
+    rest = table.without(list(told))
+    place = layout_of.places_to_read(rest).row if row is None else rest.named(row, " for the rows")
+    ids = [str(name) for name in naturals(rest.columns[place]).tolist()]
+    names = [cells.row_names[at] if cells.row_names else str(at) for at in range(cells.n_rows)]
+    at = {name: line for line, name in reversed(list(enumerate(ids)))}
+    first = np.array([at[name] for name in names])
+    of_line = np.array([at[name] for name in ids])
+    for name in told:
+        code = told.column(name).codes()[0]
+        table.refuse(
+            code != code[of_line], f"column {name!r} differs from that of an earlier line of the row"
+        )
+    return told.take(first)
 
 
 def cells_from_frame(

@@ -2,7 +2,7 @@
 
 ``votes.csv`` has a line for each vote; somebody may vote again on a statement, and the latest vote counts.
 ``participants-votes.csv`` is wide and has columns that are no statements, such as Polis's own groups. Where
-``comments.csv`` lies beside them, statements are called by their number and text.
+``comments.csv`` lies beside them, the texts of statements are shown with their numbers.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from permix.data.attributes import NONE, Attributes, from_text
 from permix.data.cells import Cells
 from permix.data.cells_codes import MissingCodes
+from permix.data.io.table_columns import no_column
 from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import as_objects
 from permix.errors import DataError, FileFormatError
 
 VOTES = ("timestamp", "comment-id", "voter-id", "vote")
 WIDE = ("participant", "group-id", "n-comments", "n-votes", "n-agree", "n-disagree")
-# Characters of a statement that its name has.
-SHOWN = 60
 # Characters in which names of columns are looked for.
 MOST_NAMES = 10_000
 # What the files write for each vote.
@@ -41,10 +41,17 @@ def is_polis(path: PathLike) -> str | None:
     return "participants" if set(WIDE) <= set(names) else None
 
 
-def read_polis(path: PathLike, kind: str, codes: MissingCodes, new_rows: bool = False) -> Cells:
+def read_polis(
+    path: PathLike,
+    kind: str,
+    codes: MissingCodes,
+    new_rows: bool = False,
+    group_columns: Sequence[str] = (),
+) -> Cells:
     """Read the votes of a Polis conversation as a matrix of participants and statements.
 
-    ``codes`` are votes that count as missing, such as "pass", or 0, as the file writes it.
+    ``codes`` are votes that count as missing, such as "pass", or 0, as the file writes it. Statements are
+    called by their numbers, and have their texts as an attribute.
     """
     text = read_text(path)
     lines = csv.reader(io.StringIO(text, newline=""))
@@ -62,7 +69,7 @@ def read_polis(path: PathLike, kind: str, codes: MissingCodes, new_rows: bool = 
     values = codes.blanked(as_objects([None if vote is None else WORDS[vote] for vote in votes]))
     codes.warn_of_unseen()
     texts = _texts(path)
-    called = [f"{number}: {texts[number]}" if number in texts else number for number in statements]
+    known = Attributes({"text": [texts.get(number, "") for number in statements]}) if texts else NONE
     order = np.lexsort((columns, rows))
     return Cells(
         rows[order],
@@ -70,10 +77,27 @@ def read_polis(path: PathLike, kind: str, codes: MissingCodes, new_rows: bool = 
         values[order],
         (len(people), len(statements)),
         people,
-        called,
+        statements,
         f"from {path}, a Polis conversation{note}",
         new_rows=new_rows,
+        covariates=_covariates(path, kind, people, group_columns),
+        item_attributes=known,
     )
+
+
+def _covariates(path: PathLike, kind: str, people: list[str], wanted: Sequence[str]) -> Attributes:
+    """Return columns that Polis writes beside the votes of each participant, such as its own groups."""
+    if not wanted:
+        return NONE
+    if kind == "votes":
+        said = "votes.csv has no columns of participants; participants-votes.csv has"
+        raise DataError(f"{path}: {said} {', '.join(WIDE[1:])}")
+    lines = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    of = {line["participant"]: line for line in lines}
+    for name in wanted:
+        if name not in WIDE[1:]:
+            raise no_column(path, name, " of the participants", WIDE[1:])
+    return from_text({name: [of[who][name] for who in people] for name in wanted})
 
 
 def _names(line: str) -> list[str]:
@@ -155,10 +179,5 @@ def _texts(path: PathLike) -> dict[str, str]:
         if beside.is_file():
             lines = csv.DictReader(io.StringIO(read_text(beside), newline=""))
             if {"comment-id", "comment-body"} <= set(lines.fieldnames or ()):
-                return {line["comment-id"]: _short(line["comment-body"]) for line in lines}
+                return {line["comment-id"]: " ".join((line["comment-body"] or "").split()) for line in lines}
     return {}
-
-
-def _short(text: str | None) -> str:
-    words = " ".join((text or "").split())
-    return words if len(words) <= SHOWN else words[: SHOWN - 1].rstrip() + "…"

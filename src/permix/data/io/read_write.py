@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from permix.data.cleaning import Rules, clean
+from permix.data.cleaning_candidates import names_alike
 from permix.data.io import preflib, tables
 from permix.data.io.abif import read_abif, write_abif
+from permix.data.io.item_table import attributes_from
 from permix.data.io.kinds import kind_of
 from permix.data.io.order_files import read_order_file
 from permix.data.io.text_files import PREFLIB, WRITTEN_TABLES, PathLike, check_file, plain_suffix
+from permix.data.labels import some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, about_parameters
+from permix.errors import Argument, DataError, PermixWarning, about_parameters
 
 if TYPE_CHECKING:
     from permix.data.io.ballots.formats import Recognized
@@ -40,13 +44,27 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         Passed on. For all: the rules of :func:`permix.clean`. PrefLib files and tables: ``unlisted`` (left
         out, "unknown" for ratings and "below" for all else). PrefLib files: ``strict``, ``categories``.
         Tables: ``layout``, ``items``, ``agent_column``, ``count_column``, ``on_cycle``, ``ignore``,
-        ``delimiter``, ``header``, ``ties``, ``sheet``. Ballots: ``contest``, ``sheet``.
+        ``delimiter``, ``header``, ``ties``, ``sheet``. Ballots: ``contest``, ``sheet``. Tables and ballots:
+        ``group_columns``, columns that say something of the agents, such as precinct or age, which become
+        ``covariates``. For all: ``item_table``, the path of a table of attributes of items (party, color, …)
+        by name.
     """
+    item_table = options.pop("item_table", None)
+    votes = _read(path, options)
+    if item_table is None:
+        return votes
+    known = attributes_from(item_table, votes.items, votes.item_attributes)
+    return votes._replaced(item_attributes=known)
+
+
+def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
     rules = {name: options.pop(name) for name in CLEANING if name in options}
     ballots = None if _says_layout(options) else _ballots(path, options.get("sheet"))
     if ballots is not None:
-        _refuse_options(path, [name for name in options if name not in ("contest", "sheet")], "ballots")
-        return clean(ballots.read(options.get("contest")), **rules)
+        known = ("contest", "sheet", "group_columns")
+        _refuse_options(path, [name for name in options if name not in known], "ballots")
+        marked = ballots.read(options.get("contest")).keeping(options.get("group_columns", ()))
+        return clean(marked, **rules)
     if Path(path).is_dir():
         raise IsADirectoryError(
             f"{path} is a folder, not a file, and no ballots of Dominion or Hart lie in it"
@@ -55,10 +73,24 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
     kind = kind_of(path).name
     reader = READERS[kind]
     readers = [reader, tables.from_frame] if kind == "table" else [reader]
-    known = {name for taking in readers for name in inspect.signature(taking).parameters}
-    _refuse_options(path, [name for name in options if name not in known], kind)
+    taken = {name for taking in readers for name in inspect.signature(taking).parameters}
+    _refuse_options(path, [name for name in options if name not in taken], kind)
     found: Rankings | Preferences = reader(path, **options)
-    return clean(found, **rules) if rules else found
+    if rules:
+        return clean(found, **rules)
+    _warn_of_names_alike(path, found)
+    return found
+
+
+def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
+    """Say which names may be of one item; where rules are given, the audit says so."""
+    alike = names_alike([name for name in found.items if isinstance(name, str)])
+    if alike:
+        said = f"{path}: {some_names(alike[0])} look alike, and are two items"
+        more = f" ({len(alike) - 1} more such names)" if len(alike) > 1 else ""
+        warnings.warn(
+            PermixWarning(f"{said}{more}; ", Argument("names", "merge"), " joins them"), stacklevel=4
+        )
 
 
 READERS: Mapping[str, Callable[..., Any]] = {

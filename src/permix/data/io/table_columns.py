@@ -94,6 +94,12 @@ class Table(NamedTuple):
         names = [self.names[place] for place in kept]
         return self._replace(names=names, columns=[self.columns[place] for place in kept])
 
+    def set_apart(self, wanted: Label | Iterable[Label]) -> tuple[Table, dict[str, Array]]:
+        """Return the table without some of its columns, and these by name."""
+        wanted = [wanted] if isinstance(wanted, str | int) else list(wanted)
+        places = {str(name): self.named(name, " of the agents") for name in wanted}
+        return self.without(wanted), {name: self.columns[place] for name, place in places.items()}
+
     def take(self, rows: Array) -> Table:
         """Return some of the rows, which still know where they stood."""
         columns = [column[rows] for column in self.columns]

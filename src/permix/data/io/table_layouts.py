@@ -88,10 +88,15 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
             "out with ",
             Argument("ignore", names[0]),
+            *_beside(names[0]),
             *_OR_NAME_IT,
             "; if it is a place, ",
             "rename it" if places else Wording("pass items=[...]", "call the columns pos1, pos2, …"),
         )
+
+
+def _beside(name: Label) -> tuple[Part, ...]:
+    return ", keep it beside the votes with ", Wording(f"group_columns=[{name!r}]", f"--group-column {name}")
 
 
 def _entries(table: Table, place: int) -> list[str]:
@@ -133,6 +138,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
             f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
             "leave it out with ",
             Argument("ignore", odd),
+            *_beside(odd),
             *_OR_NAME_IT,
         )
     if table.numbered and _could_be_ratings(table):

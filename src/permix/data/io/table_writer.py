@@ -92,7 +92,21 @@ def _front(obj: Rankings | Preferences, below: Array) -> tuple[list[Label], list
         columns["count"] = obj.counts.tolist()
     if not below.all():
         columns["unlisted"] = ["below" if entry else "unknown" for entry in below]
+    columns |= _covariates(obj, columns)
     return list(columns), [[column[row] for column in columns.values()] for row in range(len(obj))]
+
+
+def _covariates(obj: Rankings | Preferences, others: Iterable[Label]) -> dict[Label, list[object]]:
+    """Return what is known of the agents, in columns whose names nothing else has."""
+    for name in obj.covariates:
+        if name in others or position(name) or any(column_places([name], role) for role in USUAL_NAMES):
+            raise DataError(f"a covariate is called {name!r}, like a column of votes; use another name")
+    found: dict[Label, list[object]] = {}
+    for name in obj.covariates:
+        column = obj.covariates.column(name)
+        codes, words = column.codes()
+        found[name] = [words[code] if code >= 0 else "" for code in codes.tolist()]
+    return found
 
 
 def _orders_out(obj: Rankings | Preferences) -> Rows:
@@ -164,10 +178,11 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
 
 def _long_out(stated: Preferences, names: list[Label], rows: Iterable[tuple[int, Label, Label]]) -> Rows:
     """Rows (agent's row, entry, entry) with agents by name, and with counts where they say something."""
-    agents, counts = stated.agents.tolist(), stated.counts.tolist()
-    if np.all(stated.counts == 1):
-        return ["agent", *names], ([agents[who], *entries] for who, *entries in rows)
-    return ["agent", *names, "count"], ([agents[who], *entries, counts[who]] for who, *entries in rows)
+    agents = stated.agents.tolist()
+    after: dict[Label, list[object]] = {} if np.all(stated.counts == 1) else {"count": stated.counts.tolist()}
+    after |= _covariates(stated, ["agent", *names])
+    told = list(zip(*after.values(), strict=True)) if after else [()] * len(stated)
+    return ["agent", *names, *after], ([agents[who], *entries, *told[who]] for who, *entries in rows)
 
 
 def _comparisons(stated: Preferences) -> Iterator[tuple[int, int, int]]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from permix.data.attributes import Attributes, from_text
 from permix.data.ballots import Entry
 from permix.data.comparisons import Comparisons
 from permix.data.csr import indptr_of
@@ -56,6 +57,7 @@ def from_frame(
     on_cycle: Literal["error", "drop", "keep"] = "error",
     ignore: Label | Iterable[Label] = (),
     ties: Literal["drop", "both", "error"] = "drop",
+    group_columns: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -87,10 +89,13 @@ def from_frame(
     on_cycle : {"error", "drop", "keep"}
         For comparisons, as in :meth:`permix.Preferences.from_pairs`.
     ignore : name or sequence of names
-        Columns to leave out, such as a precinct beside the places of an ordering.
+        Columns to leave out.
     ties : {"drop", "both", "error"}
         For matches: ties are left out, count as a vote for either side, or are an error. How many there were
         is in ``metadata["CLEANING"]``.
+    group_columns : name or sequence of names
+        Columns that say something of the agents, such as precinct, age or region: they become
+        ``covariates``, which no model uses and with which groups are compared afterwards.
 
     Returns
     -------
@@ -107,7 +112,8 @@ def from_frame(
       1: milk ≻ rest × 1
     """
     table = Table.of_frame(frame)
-    return from_table(table, layout, items, unlisted, agent_column, count_column, on_cycle, ignore, ties)
+    about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns)
+    return from_table(table, layout, items, *about)
 
 
 def read_table(
@@ -170,10 +176,12 @@ def from_table(
     on_cycle: str = "error",
     ignore: Label | Iterable[Label] = (),
     ties: str = "drop",
+    group_columns: Label | Iterable[Label] = (),
     note: Callable[[str], None] = lambda layout: None,
 ) -> Rankings | Preferences:
     """Read a table by what its columns are called; see :func:`from_frame`. ``note`` is told the layout."""
-    table = table_lists.with_lists(table.without(ignore), layout)
+    table, beside = table.without(ignore).set_apart(group_columns)
+    table = table_lists.with_lists(table, layout)
     if layout not in ("auto", *READ_LAYOUTS):
         raise DataError(f"layout is one of auto, {', '.join(READ_LAYOUTS)}, not {layout!r}")
     if unlisted not in (None, "below", "unknown"):
@@ -184,7 +192,9 @@ def from_table(
     count = table.find(count_column, "count")
     counts: Array = np.ones(table.n_rows, dtype=np.int64)
     if count is not None:
-        table, counts = _counts(table, count)
+        table, counts, counted = _counts(table, count)
+        beside = {name: column[counted] for name, column in beside.items()}
+    covariates = from_text(beside)
     agent = table.find(agent_column, "agent")
     if agent is None and agent_column is None and table.names[:1] == [""]:
         agent = 0
@@ -207,28 +217,39 @@ def from_table(
         agents = None if agent is None else table.filled(agent, _FILL)
         below = _below(table, mark, unlisted or "below")
         note("a ranking in each cell")
-        return table_lists.read_lists(table, wide[0], names, below, counts, agents)
+        listed = table_lists.read_lists(table, wide[0], names, below, counts, agents)
+        return listed._replaced(covariates=covariates) if covariates else listed
     if layout == "auto":
-        found = comparison_layouts.detect(table, agent)
-        layout = found or table_layouts.detect_layout(table, agent, wide)
+        layout = comparison_layouts.detect(table, agent) or table_layouts.detect_layout(table, agent, wide)
     note(layout)
     if layout in comparison_layouts.COMPARED:
         stated = comparison_layouts.compared(table, layout, agent, ties)
-        return _compared(table, names, agent, counts, stated, on_cycle)
+        found = _compared(table, names, agent, counts, stated, on_cycle)
+        if not covariates:
+            return found
+        if agent is None:  # each row or task is an agent, called by its number
+            rows = np.unique(stated.row[stated.better])
+            return found._replaced(covariates=covariates.take(rows[found.agents.astype(np.int64) - 1]))
+        ids = table.filled(agent, _FILL)
+        return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout in _LONG:
         ids = _agents_of_rows(table, agent, agent_column, layout)
         if layout == "pairs":
-            return _pairs(table, names, ids, counts, on_cycle)
-        return _ratings(table, names, ids, counts, unlisted or "unknown")
+            found = _pairs(table, names, ids, counts, on_cycle)
+        else:
+            found = _ratings(table, names, ids, counts, unlisted or "unknown")
+        return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     agents = None if agent is None else table.filled(agent, _FILL)
     below = _below(table, mark, unlisted or "below")
     result: Rankings | Preferences
+    about: dict[str, Any] = {"counts": counts, "agents": agents}
     if layout == "orders":
         table_layouts.refuse_other_columns(table, wide, named_items=names is not None)
         ordered = table_layouts.ordered_places(table, wide)
-        result = _orders(table, names, ordered, below, counts=counts, agents=agents)
+        result = _orders(table, names, ordered, below, **about)
     else:
-        result = _ranks(table, names, wide, below, counts=counts, agents=agents)
+        result = _ranks(table, names, wide, below, **about)
+    result = result._replaced(covariates=covariates) if covariates else result
     known = [] if agents is None else agents.tolist()
     for first, row in islice(repeats(known), 1):
         said = f"{table.where(row)}: agent {known[row]!r} has a row already ({table.where(first)}); both are "
@@ -250,8 +271,24 @@ def _numbers(table: Table, place: int, what: str, *way_out: Part) -> Array:
     return values
 
 
-def _counts(table: Table, place: int) -> tuple[Table, Array]:
-    """Counts as integers, and the table without the rows that nobody stated."""
+def _of_agents(table: Table, covariates: Attributes, ids: Array, agents: Array) -> Attributes:
+    """Return covariates of agents out of those of the lines that each has, which must agree."""
+    if not covariates:
+        return covariates
+    place = {agent: at for at, agent in enumerate(agents.tolist())}
+    of_line = np.array([place.get(agent, -1) for agent in ids.tolist()])  # -1: left out for a contradiction
+    first = np.zeros(len(agents), dtype=np.int64)
+    lines = np.flatnonzero(of_line >= 0)[::-1]
+    first[of_line[lines]] = lines
+    for name in covariates:
+        entries = covariates.column(name).codes()[0]
+        differs = (entries != entries[first[of_line]]) & (of_line >= 0)
+        table.refuse(differs, f"column {name!r} differs from that of an earlier line of the same agent")
+    return covariates.take(first)
+
+
+def _counts(table: Table, place: int) -> tuple[Table, Array, Array]:
+    """Return the table without the rows that nobody stated, counts as integers, and the rows kept."""
     values = _numbers(table, place, ": count")
     bad = ~((values >= 0) & (values < 2**53) & (np.floor(values) == values))
     count = table.columns[place][np.argmax(bad)]
@@ -259,7 +296,7 @@ def _counts(table: Table, place: int) -> tuple[Table, Array]:
     stated = np.flatnonzero(values > 0)
     if stated.size == 0:
         raise DataError(f"{table.source}: all counts are 0")
-    return table.take(stated), values[stated].astype(np.int64)
+    return table.take(stated), values[stated].astype(np.int64), stated
 
 
 def _below(table: Table, mark: int | None, unlisted: str) -> Array:
@@ -467,7 +504,7 @@ def _compared(
         ids = table.filled(agent, _FILL)[row]
         silent = len(set(table.columns[agent].tolist())) - len(set(ids.tolist()))
         if silent:
-            audit.append(Entry("agents without a comparison", "left out", silent))
+            audit.append(Entry("agents without a comparison", "left out", silent, left_out=silent))
     times = counts[row]
     pairs = np.repeat(np.column_stack([codes[stated.better], codes[stated.worse]]), times, axis=0)
     n_agents, agents, row_of = encode_agents(np.repeat(ids, times), None, table.where)

@@ -34,7 +34,7 @@ def top_lists(rankings: object, what: str = "rankings") -> Rankings:
             "items are below. If that is what they are, build the rankings with ",
             Argument("unlisted", "below"),
         )
-    return rankings.collapse()
+    return rankings._bare().collapse()
 
 
 def list_statistics(parts: Sequence[tuple[Rankings, Array]]) -> ListStatistics:

@@ -116,7 +116,7 @@ def test_scottish_wards(tmp_path):
     ballots = recognize(path).read(None)
     assert ballots.counts.tolist() == [5, 2]
     assert marked(ballots) == [[["Bo"], ["Ann"]], [["Cy"]]]
-    assert ballots.parties == {"Ann": "Red (R)", "Bo": "Blue (B)", "Cy": "Green (G)"}
+    assert ballots.attributes["party"].tolist() == ["Red (R)", "Blue (B)", "Green (G)"]
     assert ballots.metadata["TITLE"] == "Old Town"
     path.write_text(path.read_text().replace("5,2,1,", "5,2,4,"))
     with pytest.raises(FileFormatError, match="line 2"):

@@ -9,7 +9,7 @@ import pytest
 
 import permix
 from permix.data.ballots import Ballots
-from permix.data.cleaning import audit_of, names_alike
+from permix.data.cleaning_candidates import audit_of, names_alike
 from permix.errors import DataError, PermixError
 from tests.data.io.ballots import writers
 
@@ -125,3 +125,11 @@ def test_what_was_cleaned_before_is_not_forgotten():
 
 def test_names_that_differ_by_marks_or_symbols():
     assert names_alike(["मीना", "नीमा", "C", "C++", "+1", "Ünal", "Unal"]) == []
+
+
+def test_names_that_look_alike_are_noticed_in_every_table(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('pos1,pos2\n"Smith, J",Jones\nJ Smith,Jones\n')
+    with pytest.warns(UserWarning, match="'Smith, J', 'J Smith' look alike"):
+        assert permix.read(path).n_items == 3
+    assert permix.read(path, names="merge").items == ("Smith, J", "Jones")

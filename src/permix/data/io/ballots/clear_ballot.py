@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.data.ballots import Ballots, refuse_ranks
+from permix.data.ballots import Ballots, parties_of, refuse_ranks
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 
@@ -77,7 +77,7 @@ def read(source: Source, contest: str | None) -> Ballots:
         items=items,
         agents=about.pop("ballot", None),
         covariates=about,
-        parties={choice.name: choice.party for choice in choices if choice.party},
+        attributes=parties_of(items, {choice.name: choice.party for choice in choices}),
         write_ins=tuple(name for name in items if "write-in" in name.lower()),
         metadata={"TITLE": chosen, "FORMAT": TITLE},
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from permix.data.ballots import MOST_RANKS, Ballots, Entry
+from permix.data.ballots import MOST_RANKS, Ballots, Entry, parties_of
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.errors import DataError
@@ -107,7 +107,8 @@ def read(source: Source, contest: str | None) -> Ballots:
             counting.append(groups.get(session.get("CountingGroupId"), ""))
     if not agents:
         raise DataError(f"{source.path}: no ballot has contest {number} ({known[str(number)]})")
-    audit = [Entry("ballots on which the contest is invalid", "left out", n_invalid)] * (n_invalid > 0)
+    invalid_ones = Entry("ballots on which the contest is invalid", "left out", n_invalid, left_out=n_invalid)
+    audit = [invalid_ones] * (n_invalid > 0)
     if source.is_one_file and not conditions:
         audit.append(Entry("no manifest of conditions", _UNTOLD, len(agents)))
     of_party = {
@@ -123,7 +124,7 @@ def read(source: Source, contest: str | None) -> Ballots:
         item=np.array(item, np.int32),
         agents=np.array(agents, dtype=object),
         covariates={"precinct": np.array(precinct, object), "counting group": np.array(counting, object)},
-        parties={name: party for name, party in of_party.items() if party},
+        attributes=parties_of(names, of_party),
         write_ins=tuple(write_ins),
         n_choices=int(about.get("VoteFor") or 0),
         metadata={"TITLE": known[str(number)], "FORMAT": TITLE},

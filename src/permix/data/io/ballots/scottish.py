@@ -10,7 +10,7 @@ import csv
 import io
 import re
 
-from permix.data.ballots import Ballots
+from permix.data.ballots import Ballots, parties_of
 from permix.data.io.ballots.source import Source
 
 TITLE = "Scottish council election"
@@ -79,8 +79,8 @@ def read(source: Source, contest: str | None) -> Ballots:
             raise fail(line, f"a number that is not one of the candidates 1 to {n_items}")
     return Ballots.from_rows(
         [[[names[number]] for number in ballot] for ballot in ballots],
-        items=[names[number] for number in range(1, n_items + 1)],
+        items=(items := [names[number] for number in range(1, n_items + 1)]),
         counts=counts,
-        parties=parties,
+        attributes=parties_of(items, parties),
         metadata={"TITLE": title, "FORMAT": TITLE, "SEATS": int(rows[0][1])},
     )

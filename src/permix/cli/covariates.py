@@ -1,0 +1,90 @@
+"""Groups beside what is known of their members, as commands show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from permix.cli.output import count_of, print_table, terminal_width
+from permix.estimators.known import known_of
+
+if TYPE_CHECKING:
+    from permix.estimators.by_covariate import GroupTable
+
+# Values and groups that a table shows; --json has all.
+MOST_VALUES, MOST_GROUPS = 15, 8
+CELL_WIDTH = 14
+
+
+def covariates_report(fit: Any) -> dict[str, Any]:
+    """Return tables of groups by each covariate, as plain values; nothing where there is none."""
+    known = known_of(fit).rows
+    if not known or not hasattr(fit, "memberships"):
+        return {}
+    from permix.estimators.by_covariate import group_table
+
+    return {"covariates": [_plain(group_table(fit, name)) for name in known]}
+
+
+def _plain(found: GroupTable) -> dict[str, Any]:
+    names = ("share", "low", "high")
+    return {
+        "name": found.name,
+        "verdict": found.verdict,
+        "p_value": found.p_value,
+        "intervals": found.note,
+        "agents_without_a_value": found.n_missing,
+        "share_of_all_in_each_group": found.overall.tolist(),
+        "values": [
+            {
+                "value": value,
+                "agents": int(found.agents[v]),
+                "in_groups": [dict(zip(names, row, strict=True)) for row in found.of_value[v].tolist()],
+                "of_groups": [dict(zip(names, row, strict=True)) for row in found.of_group[v].tolist()],
+            }
+            for v, value in enumerate(found.values)
+        ],
+    }
+
+
+def print_covariates(report: dict[str, Any]) -> None:
+    """Write tables of groups by each covariate."""
+    people = "rows" if "columns" in report else "agents"
+    for found in report.get("covariates", ()):
+        print()
+        name, values = found["name"], found["values"]
+        room = max((terminal_width() - 30) // CELL_WIDTH, 1)
+        shown = values[:MOST_VALUES]
+        n_groups = len(found["share_of_all_in_each_group"])
+        groups = range(min(n_groups, MOST_GROUPS, room))
+        heads = [name, people, *(f"group {k + 1}" for k in groups)]
+        everybody = ["all", sum(each["agents"] for each in values)]
+        everybody += [_percent(found["share_of_all_in_each_group"][k]) for k in groups]
+        rows = [[e["value"], e["agents"], *(_share(e["in_groups"][k]) for k in groups)] for e in shown]
+        print_table(f"Of the {people} of each {name}, those in each group", heads, [*rows, everybody])
+        rows = [[e["value"], e["agents"], *(_share(e["of_groups"][k]) for k in groups)] for e in shown]
+        total = everybody[1]
+        heads.insert(2, "of all")
+        rows = [[*row[:2], _percent(row[1] / total), *row[2:]] for row in rows]
+        print_table(f"Of the members of each group, those of each {name}", heads, rows)
+        left = []
+        if len(values) > len(shown):
+            left.append(f"{count_of(len(values) - len(shown), 'more value')} of {name}")
+        if n_groups > len(groups):
+            left.append(f"{count_of(n_groups - len(groups), 'more group')}")
+        if left:
+            print(f"... and {' and '.join(left)}; --json shows all")
+        if found["agents_without_a_value"]:
+            n = found["agents_without_a_value"]
+            print(f"{count_of(n, people.removesuffix('s'))} without {name} are not in the tables")
+        print(found["verdict"])
+        print(f"in brackets: {found['intervals']}")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def _share(cell: dict[str, float]) -> str:
+    if cell["share"] != cell["share"]:
+        return "-"
+    return f"{_percent(cell['share'])} ({100 * cell['low']:.0f} to {100 * cell['high']:.0f})"

@@ -1,0 +1,170 @@
+"""Which candidates there are: write-ins, names that look alike, and those that few ballots name."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from permix.data.ballots import Ballots, Entry
+from permix.data.labels import Array, Label
+from permix.errors import Argument, DataError
+
+WRITE_IN, OTHER = "write-in", "other"
+# How many names an entry of the audit lists.
+SHOWN = 5
+
+
+def with_names(ballots: Ballots, rules: Any, audit: list[Entry]) -> Ballots:
+    """Merge write-ins, and names that look alike."""
+    targets = list(range(len(ballots.items)))
+    items = list(ballots.items)
+    if rules.write_ins == "merge" and ballots.write_ins:
+        written = [items.index(name) for name in ballots.write_ins]
+        items[written[0]] = WRITE_IN
+        for code in written:
+            targets[code] = written[0]
+        n = ballots_with(ballots, written)
+        audit.append(Entry("write-ins", f"merged into {WRITE_IN!r}", n, some(ballots.write_ins)))
+    for alike in names_alike(items):
+        codes = [items.index(name) for name in alike]
+        n = ballots_with(ballots, codes[1:])
+        shown = tuple(map(str, alike))
+        if rules.names == "merge":
+            for code in codes[1:]:
+                targets[code] = targets[codes[0]]
+            audit.append(Entry("names that look alike", f"merged into {alike[0]!r}", n, shown))
+        else:
+            audit.append(
+                Entry("names that look alike", "kept apart; the rule merge for names joins them", n, shown)
+            )
+    return _merged(ballots, items, targets)
+
+
+def _merged(ballots: Ballots, items: Sequence[Label], targets: Sequence[int]) -> Ballots:
+    """Let some candidates be others; marks of one candidate twice at the same rank become one."""
+    if list(targets) == list(range(len(items))):
+        return ballots
+    left = sorted(set(targets))
+    new = {target: place for place, target in enumerate(left)}
+    code = np.array([new[target] for target in targets], np.int32)
+    item = np.where(ballots.item >= 0, code[ballots.item], ballots.item)
+    once = np.unique(np.stack([ballots.ballot, ballots.rank, item]), axis=1)
+    once = once[:, np.lexsort((once[1], once[0]))]
+    named = {str(name) for name in ballots.write_ins} | {WRITE_IN}
+    names = tuple(items[place] for place in left)
+    known = ballots.attributes.take([-1 if items[at] != ballots.items[at] else at for at in left])
+    return replace(
+        ballots,
+        items=names,
+        ballot=once[0],
+        rank=once[1].astype(np.int32),
+        item=once[2].astype(np.int32),
+        attributes=known,
+        write_ins=tuple(name for name in names if str(name) in named),
+    )
+
+
+def chosen_items(ballots: Ballots, rules: Any, audit: list[Entry]) -> tuple[Ballots, Array]:
+    """Return which candidates are left out: write-ins, and those with too little support, unless merged."""
+    gone = np.zeros(len(ballots.items), dtype=np.bool_)
+    if rules.write_ins == "drop" and ballots.write_ins:
+        written = [ballots.items.index(name) for name in ballots.write_ins]
+        gone[written] = True
+        n = ballots_with(ballots, written)
+        audit.append(Entry("write-ins", "left out; later ranks move up", n, some(ballots.write_ins)))
+    if rules.min_support > 0:
+        least = least_support(rules, ballots.n_ballots)
+        weak = (support_of(ballots) < least) & ~gone
+        if weak.any():
+            names = [name for code, name in enumerate(ballots.items) if weak[code]]
+            n = ballots_with(ballots, np.flatnonzero(weak).tolist())
+            merge = rules.below_support == "merge"
+            done = f"merged into {OTHER!r}" if merge else "left out; later ranks move up"
+            audit.append(Entry(too_few(least), done, n, some(names)))
+            refuse_nobody(gone | weak)
+            if merge:
+                return _as_other(ballots, weak, gone)
+            gone |= weak
+    refuse_nobody(gone)
+    return ballots, gone
+
+
+def _as_other(ballots: Ballots, weak: Array, gone: Array) -> tuple[Ballots, Array]:
+    """Make one candidate of all with too little support."""
+    first = int(np.argmax(weak))
+    items = list(ballots.items)
+    if OTHER in items and not weak[items.index(OTHER)]:
+        raise DataError(
+            f"a candidate is called {OTHER!r}; ", Argument("below_support", "drop"), " leaves the others out"
+        )
+    items = [f"{name}" if weak[at] and name == OTHER else name for at, name in enumerate(items)]
+    items[first] = OTHER
+    merged = _merged(ballots, items, [first if weak[at] else at for at in range(len(items))])
+    left = np.flatnonzero(~weak | (np.arange(len(items)) == first))
+    return merged, gone[left]
+
+
+def support_of(ballots: Ballots) -> Array:
+    """Return on how many ballots each candidate is marked."""
+    pairs = ballots.ballot * len(ballots.items) + ballots.item
+    once = np.unique(pairs[ballots.item >= 0])
+    row, item = np.divmod(once, len(ballots.items))
+    return np.bincount(item, ballots.counts[row], len(ballots.items))
+
+
+def least_support(rules: Any, n_ballots: int) -> float:
+    """Return the number of ballots that a candidate must be on."""
+    return float(rules.min_support * (n_ballots if rules.min_support < 1 else 1))
+
+
+def too_few(least: float, who: str = "candidates", where: str = "ballots") -> str:
+    """Say what is found of candidates with too little support."""
+    return f"{who} on fewer than {math.ceil(least):,} {where}"
+
+
+def refuse_nobody(gone: Array) -> None:
+    """Refuse rules under which no candidate is left."""
+    if gone.all():
+        raise DataError("no candidate is left: a smaller ", Argument("min_support"), " keeps some")
+
+
+def names_alike(names: Sequence[Label]) -> list[list[Label]]:
+    """Return groups of names that differ by case, blanks, quotes, punctuation or the order of their parts.
+
+    Examples
+    --------
+    >>> names_alike(["Smith, J", "J Smith", "Jones", "JONES ", "Brown"])
+    [['Smith, J', 'J Smith'], ['Jones', 'JONES ']]
+    """
+    groups: dict[tuple[str, ...], list[Label]] = {}
+    for name in names:
+        text = unicodedata.normalize("NFKC", str(name)).casefold()
+        # Letters, digits, marks above letters and symbols tell names apart; punctuation and blanks do not.
+        kept = "".join(char if unicodedata.category(char)[0] in "LNMS" else " " for char in text)
+        parts = tuple(sorted(kept.split()))
+        groups.setdefault(parts or (text,), []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def ballots_with(ballots: Ballots, codes: Sequence[int]) -> int:
+    """Return the number of ballots on which one of some candidates is marked."""
+    rows = np.unique(ballots.ballot[np.isin(ballots.item, codes)])
+    return int(ballots.counts[rows].sum())
+
+
+def some(names: Sequence[Any]) -> tuple[str, ...]:
+    """Return the first names, and how many more there are."""
+    more = (f"… and {len(names) - SHOWN} more",) if len(names) > SHOWN else ()
+    return (*map(str, names[:SHOWN]), *more)
+
+
+def audit_of(metadata: Mapping[str, Any]) -> list[Entry]:
+    """Return what was done to the ballots that rankings came from; empty where nothing had to be."""
+    told = (metadata or {}).get("CLEANING", ())
+    told = told if isinstance(told, list) else ()  # a header of a file may have such a line as well
+    return [Entry(**{**entry, "which": tuple(entry["which"])}) for entry in told]

@@ -1,0 +1,255 @@
+"""Groups compared with what is known of their members: tables group × precinct, with intervals.
+
+Covariates are not used in a fit. Given the fit, a table of counts n[v, k] of agents with value v in group k
+is drawn many times: from the posterior where the fit keeps draws of labels (a group of a draw counts as the
+group of the answer that it is most like), else by drawing each agent's group from its
+probabilities. Each share is then drawn given those counts, from Beta(n + 1/2, N - n + 1/2): agents are taken
+as a sample, and 1/2 is Jeffreys' prior of a share. Intervals go from 5 % to 95 % of these draws, so they hold
+both that memberships are not certain and that agents are few; shares shown are means of n / N alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from permix.data.attributes import MISSING, Attributes, Column
+from permix.data.labels import Array
+from permix.errors import DataError
+from permix.estimators.known import Memberships, known_of, memberships_of
+from permix.posterior.intervals import holding
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Tables that are drawn, fewer where there are many agents, and shuffled covariates.
+N_TABLES, FEWEST_TABLES, N_SHUFFLED = 400, 100, 999
+MOST_LABELS = 40_000_000
+INTERVAL = (0.05, 0.95)
+# Numbers with more different values than this are put into bands of about equally many agents.
+FEW_VALUES, N_BANDS = 12, 4
+HOW = {
+    "draws": "draws of the posterior",
+    "probabilities": "groups drawn by the probabilities of each agent, the groups themselves taken as known",
+    "labels": "the groups as they are, which are taken as certain",
+}
+
+
+class GroupTable(NamedTuple):
+    """How groups and the values of one covariate go together.
+
+    Shares have a mean, a low and a high end on the last axis.
+    """
+
+    name: str
+    values: tuple[str, ...]  # of the covariate, the most frequent first; bands in their order
+    agents: Array  # (values,): how many agents have each
+    of_value: Array  # (values, groups, 3): share of each value's agents in each group
+    of_group: Array  # (values, groups, 3): share of each group's members with each value
+    overall: Array  # (groups,): share of all these agents in each group
+    how: str  # what intervals hold, by name
+    p_value: float  # of an association as strong by chance: labels shuffled over the agents
+    n_missing: int  # agents of whom the value is not known, and who are left out
+
+    @property
+    def note(self) -> str:
+        """What intervals are, in words."""
+        return (
+            f"5 % to 95 %, from {HOW[self.how]}, and as of a sample of agents; {self.name} was not used in "
+            "the fit"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """Whether groups and values go together, in words."""
+        if len(self.values) < 2 or self.of_value.shape[1] < 2:
+            return f"nothing to compare: there is one {'group' if len(self.values) > 1 else 'value'} only"
+        p = f"p = {self.p_value:.2g}, {N_SHUFFLED} shuffles"
+        if self.p_value <= 0.01:
+            return f"Groups go with {self.name} more than chance would give ({p})"
+        if self.p_value <= 0.1:
+            return f"Groups may go with {self.name}, but chance would give as much now and then ({p})"
+        return f"No sign that groups go with {self.name}: chance would give as much ({p})"
+
+
+def group_table(
+    fit: Any, name: str, bands: int | None = None, random_state: Any = 0, values: Any = None
+) -> GroupTable:
+    """Compare the groups of a fit with a covariate of its rows, or with values given for them."""
+    found = memberships_of(fit)
+    known = known_of(fit).rows
+    if values is not None:
+        known = Attributes({name: values}).checked(fit.n_known[0], "rows")
+    elif not known:
+        raise DataError(
+            f"this fit knows no column {name!r}: give the data covariates before fitting, as by "
+            "data.with_covariates({...}), read(path, group_columns=[...]) or --group-column"
+        )
+    column = known.column(name)
+    codes, words = banded(column, bands)
+    rng = np.random.default_rng(random_state)
+    rows = found.agents if found.agents is not None else _rows_of_agents(found)
+    codes, of_agent = codes[rows], _of_agents(found, rows)
+    there = codes != MISSING
+    if not there.any():
+        raise DataError(f"column {name!r} is empty; there is nothing to compare groups with")
+    order = np.arange(len(words))
+    agents = np.bincount(codes[there], minlength=len(words))
+    if column.levels is not None:
+        order = np.lexsort((order, -agents))
+    order = order[agents[order] > 0]
+    place = np.full(len(words), MISSING)
+    place[order] = np.arange(len(order))
+    codes, words, agents = place[codes[there]], tuple(words[v] for v in order), agents[order]
+    shape = (len(words), found.n_groups)
+    tables, how = _tables(found, rows[there], there, codes, shape, rng)
+    labels = of_agent[there]
+    observed = _table(codes, labels, shape)
+    overall = tables.sum(axis=1).mean(axis=0) / tables[0].sum()
+    return GroupTable(
+        name,
+        words,
+        agents,
+        _shares(tables, tables.sum(axis=2, keepdims=True), rng),
+        _shares(tables, tables.sum(axis=1, keepdims=True), rng),
+        overall,
+        how,
+        _p_value(observed, rng),
+        int(np.count_nonzero(~there)),
+    )
+
+
+def banded(column: Column, bands: int | None) -> tuple[Array, tuple[str, ...]]:
+    """Return codes of values; numbers of which there are many are put into bands by their quantiles."""
+    codes, values = column.codes()
+    if column.levels is not None or bands == 0 or (bands is None and len(values) <= FEW_VALUES):
+        return codes, values
+    numbers = column.values[~np.isnan(column.values)]
+    inner = np.quantile(numbers, np.linspace(0, 1, (bands or N_BANDS) + 1)[1:-1], method="inverted_cdf")
+    edges = np.unique(inner)  # a band ends with its edge
+    edges = edges[edges < numbers.max()]
+    placed = np.searchsorted(edges, column.values, side="left").astype(np.int32)
+    placed[np.isnan(column.values)] = MISSING
+    inside = [numbers[np.searchsorted(edges, numbers, side="left") == band] for band in range(len(edges) + 1)]
+    return placed, tuple(f"{part.min():g} to {part.max():g}" for part in inside)
+
+
+def _rows_of_agents(found: Memberships) -> Array:
+    n = len(found.labels)
+    if found.counts is None:
+        return np.arange(n)
+    if float(np.sum(found.counts, dtype=np.float64)) > MOST_LABELS:
+        raise DataError("there are too many agents to draw groups for; divide the counts first")
+    return np.repeat(np.arange(n), found.counts)
+
+
+def _of_agents(found: Memberships, rows: Array) -> Array:
+    return found.labels if found.agents is not None else found.labels[rows]
+
+
+def _tables(
+    found: Memberships,
+    rows: Array,
+    known: Array,
+    codes: Array,
+    shape: tuple[int, int],
+    rng: np.random.Generator,
+) -> tuple[Array, str]:
+    """Draw tables of counts (tables, values, groups), and say from what."""
+    n_tables = int(np.clip(MOST_LABELS // max(len(rows), 1), FEWEST_TABLES, N_TABLES))
+    if found.draws is not None:
+        chosen = np.linspace(0, len(found.draws) - 1, min(len(found.draws), n_tables)).astype(np.int64)
+        of_agents = found.agents is not None
+        drawn = []
+        for labels in found.draws[chosen]:
+            mapped = _as_groups(labels.astype(np.int64), found.labels, shape[1])
+            drawn.append(_table(codes, mapped[known] if of_agents else mapped[rows], shape))
+        return np.array(drawn), "draws"
+    if found.probabilities is not None:
+        # Row by row, the number of groups whose cumulated probability is below a uniform number.
+        upto = np.cumsum(found.probabilities, axis=1)[:, :-1].astype(np.float32)[rows]
+        drawn = []
+        for _ in range(n_tables):
+            uniform = rng.random(len(rows), dtype=np.float32)
+            drawn.append(_table(codes, (upto < uniform[:, None]).sum(axis=1), shape))
+        return np.array(drawn), "probabilities"
+    labels = found.labels[known] if found.agents is not None else found.labels[rows]
+    return np.repeat(_table(codes, labels, shape)[None], N_TABLES, axis=0), "labels"
+
+
+def _as_groups(drawn: Array, labels: Array, n_groups: int) -> Array:
+    """Call each group of a draw as the group of the answer that it is most like.
+
+    By the cosine similarity of the two sets, n_common² / (n_1 n_2), as models of rankings link their draws.
+    """
+    m = int(drawn.max()) + 1
+    shared = np.bincount(labels * m + drawn, minlength=n_groups * m).reshape(n_groups, m)
+    sizes = np.maximum(np.bincount(labels, minlength=n_groups), 1)
+    return (shared.astype(np.float64) ** 2 / sizes[:, None]).argmax(axis=0)[drawn]
+
+
+def _table(codes: Array, labels: Array, shape: tuple[int, int]) -> Array:
+    return np.bincount(codes * shape[1] + labels, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _shares(tables: Array, totals: Array, rng: np.random.Generator) -> Array:
+    """Return means of n / N with the ends of intervals on the last axis; NaN where a group is empty."""
+    with np.errstate(invalid="ignore"):
+        ratios = tables / totals
+        mean = np.where(totals > 0, ratios, 0.0).sum(axis=0) / np.maximum((totals > 0).sum(axis=0), 1)
+    mean = np.where((totals > 0).any(axis=0), mean, np.nan)
+    drawn = rng.beta(tables + 0.5, totals - tables + 0.5)
+    empty = np.broadcast_to(
+        totals == 0, drawn.shape
+    )  # draws in which there is no such group say nothing of it
+    if empty.any():
+        drawn[empty & ~empty.all(axis=0)] = np.nan
+    low, high = np.nanquantile(drawn, INTERVAL, axis=0)
+    return np.stack([mean, *holding(mean, low, high)], axis=-1)
+
+
+def _p_value(observed: Array, rng: np.random.Generator) -> float:
+    """Return how often an association as strong comes by chance, with both margins as they are."""
+    observed = observed[:, observed.sum(axis=0) > 0]
+    values, groups = observed.sum(axis=1), observed.sum(axis=0)
+    expected = np.outer(values, groups) / observed.sum()
+    if len(values) < 2 or len(groups) < 2:
+        return 1.0
+    left = np.repeat(groups[None].astype(np.int64), N_SHUFFLED, axis=0)
+    strength = np.zeros(N_SHUFFLED)
+    # Members of each value are drawn from what earlier values left: the distribution of shuffled labels.
+    for v, n in enumerate(values.tolist()):
+        wanted = np.full(N_SHUFFLED, n)
+        for k in range(len(groups)):
+            others = left[:, k + 1 :].sum(axis=1)
+            got = rng.hypergeometric(left[:, k], others, wanted) if k < len(groups) - 1 else wanted
+            strength += _information(got, expected[v, k])
+            left[:, k] -= got
+            wanted = wanted - got
+    reached = float(_information(observed, expected).sum())
+    return float((1 + np.count_nonzero(strength >= reached - 1e-9)) / (1 + N_SHUFFLED))
+
+
+def _information(found: Array, expected: Any) -> Array:
+    """Return n ln(n / e): summed, N times the mutual information, to which small groups add little noise."""
+    return np.asarray(found * np.log(np.maximum(found, 1) / expected))
+
+
+def group_frame(found: GroupTable) -> pd.DataFrame:
+    """Return the table as a frame with a row for each value and group."""
+    import pandas as pd
+
+    n_values, n_groups = found.of_value.shape[:2]
+    columns: dict[str, Any] = {
+        found.name: np.repeat(np.array(found.values, dtype=object), n_groups),
+        "group": np.tile(np.arange(n_groups), n_values),
+        "agents": np.repeat(found.agents, n_groups),
+    }
+    for what, shares in (("of_value", found.of_value), ("of_group", found.of_group)):
+        for end, suffix in enumerate(("", "_low", "_high")):
+            columns[f"share_{what}{suffix}"] = shares[..., end].reshape(-1)
+    frame = pd.DataFrame(columns)
+    frame.attrs |= {"note": found.note, "verdict": found.verdict, "p_value": found.p_value}
+    frame.attrs["missing"] = found.n_missing
+    return frame

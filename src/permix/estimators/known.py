@@ -1,0 +1,128 @@
+"""What is known of the rows and items of a fit beside the answers, and groups compared with it.
+
+No model uses it: it goes with a fit into its file, and comes back when groups are compared with covariates
+or items are shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from permix.data.attributes import NONE, Attributes, Column, item_labels
+from permix.data.labels import Array, Label
+from permix.errors import DataError
+from permix.estimators.fields import require
+from permix.files import unpacking_limit
+
+PREFIX = "known/"
+# More columns than anybody gives, and longer names.
+MOST_COLUMNS, LONGEST_NAME = 200, 1000
+
+
+class Known(NamedTuple):
+    """Covariates of rows (agents), and attributes of items (columns of a matrix)."""
+
+    rows: Attributes = NONE
+    items: Attributes = NONE
+
+
+NOTHING = Known()
+
+
+class Memberships(NamedTuple):
+    """To which groups rows belong, as a fit knows it."""
+
+    labels: Array  # group of each row, or of each agent where ``agents`` says whose row each is
+    n_groups: int
+    counts: Array | None = None  # how many agents each row stands for; None: one each
+    agents: Array | None = None  # row of each agent, where labels are of agents
+    draws: Array | None = None  # (draws, rows or agents): groups in draws of the posterior, by any numbers
+    probabilities: Array | None = None  # (rows, groups)
+
+
+def known_of(fit: Any) -> Known:
+    """Return what a fit knows beside the answers."""
+    found: Known = getattr(fit, "known", NOTHING)
+    return found
+
+
+def with_known(fit: Any, data: Any) -> Any:
+    """Return a fit with what its data know beside the answers."""
+    rows, items = (getattr(data, name, NONE) for name in ("covariates", "item_attributes"))
+    if not hasattr(fit, "known") or not (rows or items):
+        return fit
+    n_rows, n_items = fit.n_known
+    rows = rows.checked(n_rows, "rows") if n_rows else NONE
+    return dataclasses.replace(fit, known=Known(rows, items.checked(n_items, "items")))
+
+
+def labels_of(fit: Any, items: Any) -> list[str]:
+    """Return what items are called in tables and pictures."""
+    known = known_of(fit).items
+    names: list[Label] = list(items)
+    return item_labels(names, known) if known else [str(name) for name in names]
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def pack(known: Known) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return what a file says about the columns, by part, and their arrays."""
+    said: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
+    for part, columns in known._asdict().items():
+        said[part] = list(columns)
+        for place, name in enumerate(columns):
+            column = columns.column(name)
+            arrays[f"{PREFIX}{part}/{place}"] = column.values
+            if column.levels is not None:
+                arrays[f"{PREFIX}{part}/{place}/levels"] = np.array([*column.levels, ""])[:-1]
+    return said, arrays
+
+
+def unpack(said: Any, arrays: Mapping[str, Array]) -> Known:
+    """Return the columns of a file, which may come from anybody; they must all be as long as each other."""
+    require(isinstance(said, dict) and set(said) == set(Known._fields), "columns")
+    left, parts = dict(arrays), {}
+    for part, names in said.items():
+        require(isinstance(names, list) and len(names) <= MOST_COLUMNS, "columns")
+        require(all(isinstance(n, str) and 0 < len(n) <= LONGEST_NAME for n in names), "names of columns")
+        require(len(set(names)) == len(names), "names of columns")
+        columns = {}
+        for place, name in enumerate(names):
+            values = left.pop(f"{PREFIX}{part}/{place}", None)
+            levels = left.pop(f"{PREFIX}{part}/{place}/levels", None)
+            require(values is not None and values.ndim == 1, f"column {name!r}")
+            columns[name] = _column(name, values, levels)
+        require(len({len(column.values) for column in columns.values()}) <= 1, "columns")
+        parts[part] = Attributes.of(columns)
+    require(not left, "columns")
+    return Known(**parts)
+
+
+def _column(name: str, values: Any, levels: Array | None) -> Column:
+    if levels is None:
+        require(values.dtype == np.float64 and not np.isinf(values).any(), f"column {name!r}")
+        return Column(values)
+    require(levels.ndim == 1 and levels.dtype.kind == "U", f"column {name!r}")
+    require(levels.nbytes <= unpacking_limit(), f"column {name!r}")
+    words = tuple(levels.tolist())
+    require(len(set(words)) == len(words) and "" not in words, f"column {name!r}")
+    require(
+        values.dtype == np.int32 and bool(np.all((values >= -1) & (values < len(words)))), f"column {name!r}"
+    )
+    return Column(values, words)
+
+
+def memberships_of(fit: Any) -> Memberships:
+    """Return to which groups the rows of a fit belong; refused for models without groups."""
+    if not hasattr(fit, "memberships"):
+        raise DataError(
+            f"a {getattr(fit, 'model', type(fit).__name__)} has no groups to compare with covariates"
+        )
+    found: Memberships = fit.memberships()
+    return found
