@@ -142,6 +142,29 @@ def rounded(make: Callable[[], Labelled]) -> Callable[[], Labelled]:
     return changed
 
 
+def with_gaps(make: Callable[[], Labelled], share: float) -> Callable[[], Labelled]:
+    """Return the same table with a share of its cells missing at random."""
+
+    def changed() -> Labelled:
+        X, y = make()
+        return Labelled(np.where(np.random.default_rng(0).random(X.shape) < share, np.nan, X), y)
+
+    return changed
+
+
+def far_and_near() -> Labelled:
+    """Two groups twelve deviations apart beside one that is a thousand away."""
+    rng = np.random.default_rng(16)
+    centers = np.array([[0.0, 0.0], [12.0, 0.0], [1000.0, 1000.0]])
+    return Labelled(np.repeat(centers, 60, axis=0) + rng.normal(size=(180, 2)), np.repeat(np.arange(3), 60))
+
+
+def copied_rows() -> Labelled:
+    """One group, every row of which is there twice."""
+    rows = np.random.default_rng(17).normal(size=(100, 3))
+    return Labelled(np.concatenate([rows, rows]), np.zeros(200))
+
+
 TABLES: dict[str, Callable[[], Labelled]] = {
     "iris": shipped("iris"),
     "wine": shipped("wine"),
@@ -166,6 +189,11 @@ TABLES: dict[str, Callable[[], Labelled]] = {
     "few rows, 40 columns": groups((20, 15, 15), 40, 1.5, 11),
     "200 columns": groups((100, 100, 100), 200, 0.6, 12),
     "ten groups": groups((200,) * 10, 8, 3.0, 13, ellipses(8, 14)),
+    "far and near": far_and_near,
+    "copies of rows": copied_rows,
+    "gaps: ellipses, 5 % missing": with_gaps(groups((200, 200, 200), 6, 1.5, 5, ellipses(6, 6)), 0.05),
+    "gaps: wine, 5 % missing": with_gaps(shipped("wine"), 0.05),
+    "gaps: wine, 20 % missing": with_gaps(shipped("wine"), 0.2),
     "50,000 rows": groups((20_000, 15_000, 10_000, 4_000, 1_000), 6, 3.0, 15),
 }
 
@@ -285,7 +313,9 @@ def run(
                 "held-out": round(found.held_out, 3),
                 "CPU s": round(found.seconds, 1),
             }
-            if peers:
+            if peers and np.isnan(table.X).any():
+                row |= {"BGM": "takes no gaps", "HDBSCAN": "takes no gaps"}
+            elif peers:
                 for other, peer in (("BGM", variational(table, held_out)), ("HDBSCAN", density_based(table))):
                     about = f"{peer.n_groups}, {peer.rand:.2f}, {peer.held_out:.2f}"
                     row[other] = f"{about}, {peer.seconds:.1f} s"

@@ -22,6 +22,7 @@ from permix.angle.parameters import AngleParameters
 from permix.angle.predictive import integrated_density
 from permix.angle.published import second_order_density
 from permix.errors import PermixWarning
+from tests.every_run import turns_in_every_run
 from tests.oracles import angle as oracle
 
 PRIORS = {
@@ -79,8 +80,7 @@ def _grid(t, name, rows, **options):
     return oracle.Grid(t, rows, prior, **(size | options))
 
 
-@pytest.mark.parametrize("t", [3, 4])
-@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize(("name", "t"), turns_in_every_run(PRIORS, [4, 3]))
 def test_quadrature_is_the_posterior(t, name):
     found, grid = fitted(t, "quadrature", name, n_draws=20_000), grid_of(t, name)
     assert found.elbo_ == pytest.approx(grid.log_evidence, abs=2e-4)

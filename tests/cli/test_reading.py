@@ -137,7 +137,7 @@ def test_info_describes_matrices(run, tmp_path):
     votes.write_text("timestamp,comment-id,voter-id,vote\n" + "\n".join(lines) + "\n")
     facts = json.loads(run("info", votes, "--json")[1])
     assert (facts["kind"], facts["rows"], facts["columns"], facts["cells"]) == ("matrix", 8, 4, 30)
-    assert facts["levels"] == {"-1": 10, "0": 10, "1": 10}
+    assert facts["levels"] == {"agree": 10, "disagree": 10, "pass": 10}
     assert facts["rows_with_fewer_than_5_cells"] == 8
     assert facts["share_of_cells_present"] == 30 / 32
     wide = tmp_path / "answers.csv"

@@ -220,7 +220,8 @@ def reported(clusters):
 def test_reported_centers_and_decays_have_the_posterior(monkeypatch):
     monkeypatch.setattr(dp_mallows_fit, "MAX_CLUSTER_DRAWS", 4000)
     rankings = Rankings.from_orders(FOUR_LISTS, n_items=4)
-    chosen = DPMallowsParameters(n_draws=4000, n_burn_in=20, n_chains=1, random_state=3, n_jobs=1)
+    run = {"n_draws": 4000, "n_burn_in": 20, "n_chains": 1, "random_state": 3, "n_jobs": 1}
+    chosen = DPMallowsParameters(prior_strength=1.0, prior_rate=1.0, **run)
     result = dp_mallows_fit.fit_dp_mallows(rankings, chosen)
     exact = Enumeration(FOUR_LISTS, 4)
     for name, gap in gaps(exact, reported(result.clusters)).items():

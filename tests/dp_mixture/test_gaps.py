@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import permix
+from permix.dp_mixture.table_source import read_table
 from permix.errors import DataError, FileFormatError, PermixWarning
 from permix.files import RESERVED, read_archive, write_archive
 from permix.moves import Cycle, Gibbs, Hyperparameters, MissingCells
@@ -109,3 +110,16 @@ def test_codes_for_missing_are_named():
     table[::7, 2] = -99.0
     with pytest.warns(PermixWarning, match="column 3: 9 cells are -99, while all others are"):
         permix.DPMixture(n_draws=4, n_burn_in=4, random_state=0, progress=False).fit(table)
+
+
+def test_codes_for_missing_are_read_as_gaps(tmp_path):
+    file = tmp_path / "codes.csv"
+    file.write_text("age,income,town\n31,-99,Rome\n40,12.5,-99\n-99.0,refused,Oslo\n")
+    rows = read_table(file, {"missing": ["-99", "refused"]}).rows
+    np.testing.assert_array_equal(rows[["age", "income"]], [[31, np.nan], [40, 12.5], [np.nan, np.nan]])
+    assert rows["town"].isna().tolist() == [False, True, False]
+    with pytest.warns(PermixWarning, match="no cell holds '-7'"):
+        read_table(file, {"missing": ["-7"]})
+    np.save(tmp_path / "codes.npy", [[1, -99], [3, 4]])
+    rows = read_table(tmp_path / "codes.npy", {"missing": ["-99"]}).rows
+    np.testing.assert_array_equal(rows, [[1, np.nan], [3, 4]])

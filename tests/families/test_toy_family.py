@@ -198,7 +198,7 @@ for moves in ("auto", "gibbs,permutation"):
 model.save("library.permix")
 back = permix.load("library.permix")
 np.testing.assert_array_equal(back.score_samples(X), model.score_samples(X))
-assert back.summary().columns.tolist() == ["size", "how_sure", "column 1", "column 2", "column 3"]
+assert back.summary().columns.tolist()[-3:] == ["column 1", "column 2", "column 3"]
 permix.plots.save(back, "library.png")
 """
 COMMAND = "import sys, toy_poisson; from permix.cli import main; sys.argv[0] = 'permix'; main()"

@@ -44,8 +44,7 @@ def data_title(report: dict[str, Any], title: str) -> str:
 
 def chains_report(draws: Draws) -> dict[str, Any]:
     """Return how many chains and draws there are, and the diagnostics of every quantity."""
-    from permix.posterior import summary
-    from permix.posterior.diagnostics import verdict_on
+    from permix.posterior.diagnostics import summary_rows, verdict_on
 
     n_chains, n_draws = next(iter(draws.arrays.values())).shape[:2]
     verdict = verdict_on(draws)
@@ -56,7 +55,7 @@ def chains_report(draws: Draws) -> dict[str, Any]:
         "draws_per_chain": int(n_draws),
         "draws_made_per_chain": max(int(draws.n_made), int(n_draws)),
         "ended_by": draws.ended,
-        "diagnostics": {str(name): row.to_dict() for name, row in summary(draws).iterrows()},
+        "diagnostics": summary_rows(draws),
     }
 
 

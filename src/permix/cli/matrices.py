@@ -11,6 +11,7 @@ import numpy as np
 
 from permix.cli.output import print_json, print_table
 from permix.cli.votes import ReadOptions
+from permix.data.io.text_files import plain_suffix
 from permix.errors import DataError
 
 # Rows and columns with fewer cells say little about their group.
@@ -23,9 +24,18 @@ MOST_LEVELS = 20
 
 def is_matrix(file: Path) -> bool:
     """Whether a file holds a matrix and nothing else: scipy's, or the votes of a Polis conversation."""
+    if file.suffix == ".npz":
+        return True
+    if not file.is_file() or plain_suffix(file) != "csv":
+        return False
+    from permix.data.io.ballots.source import Source
+
+    first = Source(file).head.partition(b"\n")[0]
+    if b"comment-id" not in first and b"group-id" not in first:  # most files: without loading matrices
+        return False
     from permix.data.io.polis import is_polis
 
-    return file.is_file() and (file.suffix == ".npz" or is_polis(file) is not None)
+    return is_polis(file) is not None
 
 
 def matrix_of(options: ReadOptions, missing: Collection[str]) -> Any:

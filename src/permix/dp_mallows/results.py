@@ -8,7 +8,7 @@ distribution. So they carry both the uncertainty of the parameters and that of w
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -172,6 +172,11 @@ class ClusterSummaries:
         """
         import pandas as pd
 
+        columns = self.center_columns(group, top)
+        return pd.DataFrame(columns, index=pd.RangeIndex(1, len(columns["item"]) + 1, name="rank"))
+
+    def center_columns(self, group: int, top: int | None = None) -> dict[str, Any]:
+        """Return the columns of :meth:`center_table`, without pandas, whose import takes a while."""
         e = whole_number("group", group, 0)
         if e >= self.fit.n_clusters:
             raise DataError(f"there is no group {e}; they are counted from 0 to {self.fit.n_clusters - 1}")
@@ -181,16 +186,13 @@ class ClusterSummaries:
         ranks = self.ranks[order][:, rows]
         expected = self.expected_ranks[e, order] + 1.0
         low, high = ranks_holding(expected, *weighted_quantiles(ranks, shares, (TAIL, 1.0 - TAIL)) + 1)
-        return pd.DataFrame(
-            {
-                "item": [self.fit.items[item] for item in order],
-                "expected_rank": expected,
-                "rank_low": low,
-                "rank_high": high,
-                "in_top": np.minimum((ranks < top) @ shares, 1.0),
-            },
-            index=pd.RangeIndex(1, len(order) + 1, name="rank"),
-        )
+        return {
+            "item": [self.fit.items[item] for item in order],
+            "expected_rank": expected,
+            "rank_low": low,
+            "rank_high": high,
+            "in_top": np.minimum((ranks < top) @ shares, 1.0),
+        }
 
     def decay_table(self) -> pd.DataFrame:
         """Decay of every stage of every group: mean, 5 % and 95 % points, and lists that reach the stage.

@@ -54,7 +54,7 @@ def _possible(fit: DPMallowsFit) -> dict[str, Any]:
 
 def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dict[str, Any]:
     """One group; intervals are from 5 % to 95 %."""
-    center = summaries.center_table(e)
+    center = summaries.center_columns(e)
     low, high = summaries.share_intervals[:, e]
     return {
         "agents": int(fit.cluster_sizes[e]),

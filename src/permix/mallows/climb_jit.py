@@ -188,14 +188,6 @@ def _exchange(centers, places, but_for):
             centers[k, places[k] + 1] = first
 
 
-@inlined
-def _note(weights, decays, point):
-    """Write parameters in which steps are taken."""
-    for k in range(weights.size):
-        point[0, k] = np.log(max(weights[k], LEAST_WEIGHT))
-        point[1, k] = decays[k]
-
-
 @kernel
 def _go_far(points, most, weights, decays):
     """Set weights and decays to where three points of EM lead, or to the last one where they lead nowhere."""
@@ -236,32 +228,59 @@ def climb(rows, words, blocks, state, room, statistics, uniforms, most, rise, re
     n_components = weights.size
     ties = words[1].shape[0] > 0
     nothing = np.empty(0)
-    for at in range(uniforms.shape[0]):
-        _expect(rows, words, blocks, state, room, uniforms[at], True)
-        # One more member each: a component that nobody was drawn for could otherwise never come back.
-        _maximize(blocks, state, room, statistics, True, 1.0, most)
-        for k in range(n_components):
-            weights[k] = members[k]
     points, present = np.empty((3, 2, n_components)), np.empty(n_components)
     places, gains = np.empty(n_components, np.int64), np.empty(n_components)
     bounds = np.empty(centers.shape[1])
-    made, pending, before = 0, 0, 0.0
-    while made < values.size:
-        value = _expect(rows, words, blocks, state, room, nothing, True)
-        if pending > 1:
-            best = gains.argmax()
-            if value < before + ENOUGH * gains[best]:
-                _exchange(centers, places, best)
-                pending = 0
+    n_drawn, made, pending, before = 0, 0, 0, 0.0
+    # While resting, weights and dispersions alone: two rounds of EM, and a long step in their direction.
+    resting, at = False, 0
+    while n_drawn < uniforms.shape[0] or made < values.size:
+        drawing = n_drawn < uniforms.shape[0]
+        if resting:
+            for k in range(n_components):
+                points[at, 0, k] = np.log(max(weights[k], LEAST_WEIGHT))
+                points[at, 1, k] = decays[k]
+            if at == 2:
+                _go_far(points, most, weights, decays)
+        # One call here and one below: each would be compiled once more.
+        these = uniforms[n_drawn] if drawing else nothing
+        value = _expect(rows, words, blocks, state, room, these, not resting)
+        if not drawing:
+            if resting and at == 2 and not value >= rested:
+                for k in range(n_components):
+                    weights[k] = members[k]
+                    decays[k] = points[2, 1, k]
+                at = 0
                 continue
-        values[made] = value
-        made += 1
-        if made == values.size:
-            break
+            if pending > 1:
+                best = 0
+                for k in range(n_components):
+                    if gains[k] > gains[best]:
+                        best = k
+                if value < before + ENOUGH * gains[best]:
+                    _exchange(centers, places, best)
+                    pending = 0
+                    continue
+            values[made] = value
+            made += 1
+            if made == values.size:
+                break
+            if resting and value - rested <= rise:
+                resting = False
+                continue
         for k in range(n_components):
             present[k] = decays[k]
-        is_new = _maximize(blocks, state, room, statistics, True, 0.0, most)
-        if not is_new:
+        # One more member each while drawing: a component that nobody was drawn for could otherwise never
+        # come back.
+        extra = 1.0 if drawing else 0.0
+        is_new = _maximize(blocks, state, room, statistics, not resting, extra, most)
+        pending = 0
+        if drawing:
+            n_drawn += 1
+        elif resting:
+            rested = value
+            at = 0 if at == 2 else at + 1
+        elif not is_new:
             least = max(rise, ROUNDING * abs(value))
             pending = _find_exchanges(
                 rows, ties, shares, wins, centers, present, least, bounds, places, gains
@@ -275,31 +294,7 @@ def climb(rows, words, blocks, state, room, statistics, uniforms, most, rise, re
                 before = value
                 continue
             rested = value
-        pending = 0
+            resting, at = True, 0
         for k in range(n_components):
             weights[k] = members[k]
-        if is_new:
-            continue
-        # Weights and dispersions alone: two rounds of EM, and a long step in the direction of both.
-        at = 0
-        while made < values.size:
-            _note(weights, decays, points[at])
-            if at == 2:
-                _go_far(points, most, weights, decays)
-            value = _expect(rows, words, blocks, state, room, nothing, False)
-            if at == 2 and not value >= rested:
-                for k in range(n_components):
-                    weights[k] = members[k]
-                    decays[k] = points[2, 1, k]
-                at = 0
-                continue
-            values[made] = value
-            made += 1
-            if made == values.size or value - rested <= rise:
-                break
-            rested = value
-            _maximize(blocks, state, room, statistics, False, 0.0, most)
-            for k in range(n_components):
-                weights[k] = members[k]
-            at = 0 if at == 2 else at + 1
     return made, False, rested

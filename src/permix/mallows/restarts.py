@@ -90,7 +90,7 @@ def best_of_restarts(
         best = max(runs, key=_height)
         within = same_optimum(em.n_agents)
         n_best = sum(_height(run) >= _height(best) - within for run in runs)
-        # A mixture that a smaller one led to is one of many that are compared: agreement can wait.
+        # Of many mixtures that are compared, each led to by a smaller one, agreement can wait.
         if n_best < min(ENOUGH_AGREE, n_restarts) and em.exact and smaller is None:
             known = runs
             for _ in range(MOST_TIMES_CROSSED):
@@ -148,7 +148,9 @@ def _best_of_crossings(
     for run in known:
         optima.add(run)
     n_starts = 0 if known else N_STARTS if em.exact and k > 1 else 1
-    for at in range(n_starts + N_CROSSINGS):
+    # A mixture that a smaller one led to is one of many that are compared.
+    n_crossings = N_CROSSINGS if smaller is None else N_CROSSINGS // 2
+    for at in range(n_starts + n_crossings):
         if at < n_starts:
             fresh = smaller is None
             start = (

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 PROBABILITY = 0.89
 MORE = Argument("n_draws", 20000)  # an example
+COLUMNS = ["mean", "sd", "eti89_lb", "eti89_ub", "ess_bulk", "ess_tail", "r_hat", "mcse_mean", "note"]
 
 
 def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -50,9 +51,15 @@ def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -
     """
     import pandas as pd
 
+    return pd.DataFrame.from_dict(summary_rows(tree, var_names), orient="index", columns=COLUMNS)
+
+
+def summary_rows(
+    tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return the rows of :func:`summary` as dictionaries, without pandas, whose import takes a while."""
     rows = {name: _row(values) for name, values in _scalars(tree, var_names)}
-    columns = ["mean", "sd", "eti89_lb", "eti89_ub", "ess_bulk", "ess_tail", "r_hat", "mcse_mean", "note"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return {name: {column: row[column] for column in COLUMNS} for name, row in rows.items()}
 
 
 def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESHOLD) -> dict[str, float]:

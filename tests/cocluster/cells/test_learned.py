@@ -19,6 +19,7 @@ from permix.errors import DataError
 from permix.partitions import Gamma
 from tests.cocluster.grid.cases import CASES, PRIORS, RULES, encoded, random_matrix
 from tests.cocluster.grid.test_grid_exact import frequencies_of
+from tests.every_run import first_in_every_run
 from tests.oracles.cocluster import (
     Naive,
     gaussian_predictive,
@@ -66,7 +67,7 @@ def grid_state(name, gamma=GAMMA):
     return GridState(encoded(family, X), *PRIORS["mfm"], gamma)
 
 
-@pytest.mark.parametrize("name", ["categorical", "gaussian"])
+@pytest.mark.parametrize("name", first_in_every_run(["categorical", "gaussian"]))
 def test_partitions_are_those_of_all_pseudo_counts(name):
     pairs, table = joint(name)
     pi = table.sum(axis=1)

@@ -168,7 +168,8 @@ def test_uniform_draws_are_uniform():
 
 def test_moves_reach_every_completion_under_a_flat_model():
     for listed, below in FOUR:
-        draws, orders = np.empty((2000, 4), np.int32), completions(listed, below, 4)
+        # One of 24 is left out by all of so many draws once in 10^9 runs.
+        draws, orders = np.empty((600, 4), np.int32), completions(listed, below, 4)
         start = np.array(orders[0], np.int32)
         moved_draws(start, as_row(listed), len(listed), below, np.zeros(4), standard_scores(4), 40, draws)
         assert set(map(tuple, draws.tolist())) == set(orders)
@@ -538,7 +539,7 @@ def test_annealed_weights_are_unbiased():
             assert misses(-tilts) > 6.0
 
 
-@pytest.mark.parametrize("ratio", [0.5, 2.0, 10.0])
+@pytest.mark.parametrize("ratio", first_in_every_run([2.0, 0.5, 10.0]))
 def test_annealed_sums_against_exact_ones(ratio):
     """Errors in units of their standard errors, over rows of 6 to 10 items, are standard normal, about."""
     z = []

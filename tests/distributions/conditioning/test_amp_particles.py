@@ -7,6 +7,7 @@ from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.amp_particles_jit import particle_rows
 from permix.distributions.conditioning.draws import Jobs
+from tests.every_run import first_in_every_run
 from tests.oracles import posets_all as oracle
 from tests.reference.posets import orders_from_places
 
@@ -48,7 +49,7 @@ def joint_distribution(relation, center, dispersion):
     return {order: total * p for order, p in distribution.items()}
 
 
-@pytest.mark.parametrize(("dispersion", "n_particles"), [(0.15, 2), (0.5, 5), (1.0, 3)])
+@pytest.mark.parametrize(("dispersion", "n_particles"), first_in_every_run([(0.15, 2), (0.5, 5), (1.0, 3)]))
 def test_unbiased_on_every_poset(dispersion, n_particles):
     """The mean of Ẑ over draws of r is P(r, v) exactly, however few the particles."""
     preferences = agents_of(POSETS, 4)

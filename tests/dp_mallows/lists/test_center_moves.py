@@ -22,6 +22,7 @@ from permix.dp_mallows.state import empty_slots, new_cluster
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream
 from tests.dp_mallows.lists.test_top_lists import list_at, lists_of, naive_skips
+from tests.every_run import first_in_every_run
 from tests.oracles.dp_mallows import decay_distribution, kolmogorov_bound, log_integral
 from tests.oracles.mixtures import total_variation, total_variation_bound
 
@@ -436,7 +437,7 @@ def test_update_shuffles_what_nobody_mentions():
     assert total_variation(frequencies, distribution) < total_variation_bound(distribution, 4000)
 
 
-@pytest.mark.parametrize("how", ["beta-gibbs", "slice-gibbs"])
+@pytest.mark.parametrize("how", first_in_every_run(["beta-gibbs", "slice-gibbs"]))
 def test_published_updates_have_another_distribution(how):
     made = Cluster("in all")
     pi = made.distribution()
