@@ -12,6 +12,8 @@ from hypothesis import settings
 
 # Tests that run at once share what they compile; they need no further processes for it.
 os.environ["PERMIX_COMPILE_ALONE"] = "1"
+# Files are written whole, as ever, but nobody waits until they are on the disk: half the time of small ones.
+os.fsync = lambda file: None
 # The first call of compiled code compiles, so no deadline; the same examples in every run.
 settings.register_profile("permix", deadline=None, derandomize=True)
 settings.load_profile("permix")

@@ -46,7 +46,7 @@ def test_groups_are_shown_by_covariate(fitted, run):
     assert "Groups go with precinct more than chance would give" in said
     assert "precinct was not used in the fit" in said
     assert "Ann (Red) ≻ Bo (Blue) ≻ Cy (Green)" in said
-    assert "What was done to the ballots: 163 read, 3 left out, 160 kept" in said
+    assert "What was done to the votes: 163 read, 3 left out, 160 kept" in said
     again = run("summary", output)[1]
     assert again.partition("Centers")[2] == said.partition("Centers")[2]  # the file says all of it
     report = json.loads(run("summary", output, "--json")[1])
@@ -115,7 +115,7 @@ def test_statements_are_shown_as_text(tmp_path, run):
     command = ["fit", "cocluster", tmp_path / "votes.csv", "-o", tmp_path / "x.permix", *few]
     said = run(*command, "--column-labels", labels, "--min-answers", 2)[1]
     assert f"0: {text} 0" in said  # where there is room for it
-    assert labels.read_text().splitlines()[0] == "column,group,how_sure,text"
+    assert labels.read_text().splitlines()[0] == "column,group,how_sure,placed,text"
     assert f",{text} 3" in labels.read_text()
     assert permix.load(tmp_path / "x.permix")._fit.known.items == Attributes(
         {"text": [f"{text} {k}" for k in range(4)]}

@@ -118,7 +118,7 @@ def _listed(names: Any) -> str:
     return names if isinstance(names, str) else ", ".join(names)
 
 
-def print_cleaning(report: dict[str, Any], kept: int | None = None, what: str = "ballots") -> None:
+def print_cleaning(report: dict[str, Any], kept: int | None = None, what: str = "votes") -> None:
     """Write what rules did to how many ballots, and how many are kept."""
     if "cleaning" in report:
         print()
@@ -138,7 +138,7 @@ def kept_of(report: dict[str, Any]) -> tuple[int | None, str]:
     """Return how many ballots (of a matrix: rows) a fit was made of, and what they are called."""
     if "columns" in report:
         return report.get("rows"), "rows"
-    return report.get("agents"), "ballots"
+    return report.get("agents"), "votes"
 
 
 def print_choice(about: dict[str, Any]) -> None:

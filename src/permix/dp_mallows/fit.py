@@ -50,8 +50,9 @@ SWEPT_AGENTS, MAX_SWEEPS = 10_000, 3
 PATIENCE = 4
 # Climbing finds its top in a few iterations; what follows finds the posterior from there.
 MAX_CLIMBS = 25
-# How often the prior of the decays is drawn: that costs as much as a sweep over a few hundred lists, or, of
-# thousands of agents, as a sweep in parallel. (A tenth was too seldom: chains then wait for it.)
+# How often the prior of the decays is drawn where agents are many: that costs as much as a sweep over a few
+# hundred lists, or, of thousands of agents, as a sweep in parallel. (A tenth was too seldom: chains then wait
+# for it.) It changes slowly where groups are few, so of few agents it is drawn in every iteration.
 LEARNING_CHANCE = 0.25
 # Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
 MAX_CLUSTER_DRAWS = 100
@@ -295,7 +296,8 @@ def sweep_move(
 
         return Cycle([*published_moves(), Concentration()])
     jumps = jumps_of(settings, n_lists)
-    learning: list[Move] = [LearnDecayPrior(LEARNING_CHANCE)] if settings.learned() else []
+    chance = LEARNING_CHANCE if n_agents >= MANY_AGENTS else 1.0
+    learning: list[Move] = [LearnDecayPrior(chance)] if settings.learned() else []
     parallel = chosen_assignments(settings, n_agents) == "parallel"
     if jumps is not None:
         # At the end of a jump all agents are assigned anew.

@@ -36,7 +36,7 @@ N_STARTS = 3
 N_CROSSINGS = 6
 N_STOCHASTIC_AGAIN = 3
 # Unless so many runs have come to the best optimum, what they found is crossed, as often again.
-ENOUGH_AGREE = 2
+ENOUGH_AGREE = 3
 MOST_TIMES_CROSSED = 3
 # One of so many starts is fresh where others have a smaller mixture to begin with.
 FRESH_SHARE = 3

@@ -58,6 +58,8 @@ def test_a_column_of_text_ids_is_left_out_by_its_number(read):
     text = "k7,Ann,Bo\nm3,Bo,Ann\nz9,Ann,Bo\n"
     for name in ("v1", "V1", "1", "column1"):
         assert read(text, layout="orders", header=False, ignore=name).items == ("Ann", "Bo")
+    with pytest.raises(DataError, match=r"column '1' does not look like a place.*'k7', 'm3', 'z9'"):
+        read(text)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     everybody, unless there are many rows. ``named_items`` says that the caller has listed the items, so that
     a stranger is noticed anyway.
     """
-    places = [place for place in wide if is_place(table.names[place])]
+    # Columns that nobody named are called 1, 2, …, which tells nothing.
+    places = [] if table.numbered else [place for place in wide if is_place(table.names[place])]
     others = [place for place in wide if place not in places]
     why = f"it is not called a place, as {table.names[places[0]]!r} is" if places else ""
     if not places:
@@ -107,10 +108,12 @@ def _strangers(table: Table, wide: list[int]) -> list[int]:
     if len(wide) < 3 or table.n_rows < 2:
         return []
     found = {place: set(_entries(table, place)) for place in wide}
+    # In few lines without a header, a column of ids has a different entry in each.
+    least = table.n_rows if table.numbered else 2
     alone = [
         place
         for place in wide
-        if (len(found[place]) > 1 or table.n_rows >= _MANY_ROWS)
+        if (len(found[place]) >= least or table.n_rows >= _MANY_ROWS)
         and not any(found[place] & found[other] for other in wide if other != place)
     ]
     return alone if len(alone) <= len(wide) - 2 else []

@@ -8,7 +8,6 @@ the manifests beside it where there are any; without them contests and candidate
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -158,14 +157,9 @@ def _ballots_of(source: Source) -> Iterator[tuple[dict[str, Any], dict[str, Any]
 
 
 def _decoder() -> tuple[Callable[[bytes], Any], Callable[[Any], Any]]:
-    """Return a reader of exports, and one of what it leaves unread.
+    """Return a reader of exports, and one of what it leaves unread; loaded when they are needed."""
+    from permix.data.io.ballots.dominion_export import decode, plain
 
-    They are msgspec's where it is installed, three to five times as fast as Python's own.
-    """
-    try:
-        from permix.data.io.ballots.dominion_export import decode, plain
-    except ImportError:
-        return json.loads, lambda value: value
     return decode, plain
 
 
