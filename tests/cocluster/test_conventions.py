@@ -16,14 +16,24 @@ TAGS = "reads the tags of a classifier wherever there is predict_proba; groups a
 CANNOT_APPLY = {"check_estimator_sparse_array": TAGS, "check_estimator_sparse_matrix": TAGS}
 
 
-@pytest.mark.filterwarnings("ignore::permix.errors.PermixWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::permix.errors.PermixWarning")
+
+
 @parametrize_with_checks(
     [
         permix.CoClustering(family="gaussian", **CHAINS),
-        permix.CoClustering("mondrian", "gaussian", **CHAINS),
         permix.CoClusteringEnsemble(family="gaussian", n_base=2, **CHAINS),
     ],
     expected_failed_checks=lambda estimator: CANNOT_APPLY,
 )
 def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [permix.CoClustering("mondrian", "gaussian", **CHAINS)],
+    expected_failed_checks=lambda estimator: CANNOT_APPLY,
+)
+def test_scikit_learn_conventions_under_another_prior(estimator, check):
     check(estimator)

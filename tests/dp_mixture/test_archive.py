@@ -27,8 +27,8 @@ def saved(tmp_path_factory):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             prior = permix.DirichletProcess(permix.Gamma(1.0, 1.0))
-            model = permix.DPMixture(family, prior, n_draws=6, n_burn_in=4, random_state=0, progress=False)
-            model.fit(X).save(path)
+            settings = {"moves": "gibbs", "n_draws": 6, "n_burn_in": 4, "random_state": 0, "progress": False}
+            permix.DPMixture(family, prior, **settings).fit(X).save(path)
         manifest, arrays = read_archive(path)
         contents[name] = {key: value for key, value in manifest.items() if key not in RESERVED}, arrays
     return contents

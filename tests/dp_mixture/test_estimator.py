@@ -46,20 +46,17 @@ def fitted(blobs):
         return quick(permix.Gaussian(noise_scale=0.8)).fit(blobs[0])
 
 
-@parametrize_with_checks(
-    [
-        permix.DPMixture(n_draws=8, n_burn_in=4, n_chains=1, random_state=0, progress=False),
-        permix.DPMixture(
-            permix.Gaussian(noise_scale=0.4),
-            n_draws=8,
-            n_burn_in=4,
-            n_chains=1,
-            random_state=0,
-            progress=False,
-        ),
-    ]
-)
+TINY = {"n_draws": 8, "n_burn_in": 4, "n_chains": 1, "random_state": 0, "progress": False}
+
+
+@parametrize_with_checks([permix.DPMixture(**TINY)])
 def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([permix.DPMixture(permix.Gaussian(noise_scale=0.4), **TINY)])
+def test_scikit_learn_conventions_with_a_family(estimator, check):
     check(estimator)
 
 
@@ -152,7 +149,7 @@ def test_samples_follow_the_predictive(fitted):
 @pytest.mark.parametrize("name", CASES)
 def test_save_and_load_give_the_same_model(name, tmp_path):
     family, X = CASES[name]
-    model = quick(family, moves=Cycle([Repeat(Gibbs(), 2), Concentration()])).fit(X)
+    model = quick(family, n_draws=10, moves=Cycle([Repeat(Gibbs(), 2), Concentration()])).fit(X)
     path = tmp_path / "model.permix"
     model.save(path)
     back = permix.load(path)
@@ -164,7 +161,7 @@ def test_save_and_load_give_the_same_model(name, tmp_path):
     pd.testing.assert_frame_equal(back.summary(), model.summary())
     pd.testing.assert_frame_equal(back.diagnostics(), model.diagnostics())
     assert back.moves == model.moves
-    assert back.get_params()["n_draws"] == 60
+    assert back.get_params()["n_draws"] == 10
     np.testing.assert_array_equal(back.fit(X).labels_, model.labels_)  # and it can be fitted again
 
 

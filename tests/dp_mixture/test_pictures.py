@@ -17,8 +17,8 @@ from tests.families.cases import CASES
 
 
 def fitted(X, family):
-    settings = DPMixtureParameters(family, n_draws=20, n_burn_in=10, random_state=0, progress=False)
-    return fit_mixture(X, settings)
+    chains = {"moves": "gibbs", "n_draws": 20, "n_burn_in": 10, "random_state": 0, "progress": False}
+    return fit_mixture(X, DPMixtureParameters(family, **chains))
 
 
 @pytest.mark.filterwarnings("ignore::permix.errors.ConvergenceWarning")

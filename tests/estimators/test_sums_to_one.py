@@ -280,6 +280,8 @@ def test_every_family_is_tried():
 @pytest.mark.parametrize(("name", "family", "options"), list(space_cases()))
 def test_probabilities_of_rows_sum_to_one(name, family, options):
     data, forms = SPACES[name][family]
+    if name == "DPMixture":  # sums do not depend on what drew the groups, and splits compile most of all
+        options = {"moves": "gibbs", **options}
     model = fitted(name, data, family=AS_GIVEN.get(family, family), **options)
     for what, (rows, weights) in forms.items():
         scores, errors = model.score_samples(rows, return_error=True)

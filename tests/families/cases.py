@@ -89,6 +89,6 @@ def naive_vectors(name: str, X: np.ndarray) -> np.ndarray:
     return np.array(family.encode(X))
 
 
-# Names for tests that compile much for every family: some wait for `make test-slow`.
-SLOW_CASES = {"gaussian-isotropic", "gaussian-gaps", "gaussian-diagonal", "gaussian-niw", "mixed"}
+# Names for tests that compile much for every family: all but two wait for `make test-slow`.
+SLOW_CASES = set(CASES) - {"gaussian-unequal", "multinomial"}
 MOST_CASES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW_CASES else name for name in CASES]

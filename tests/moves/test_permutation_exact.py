@@ -284,17 +284,17 @@ def test_chains_reject_a_broken_prior():
 @pytest.mark.parametrize(("method", "integrate"), turns_in_every_run(METHODS, [True, False]))
 def test_learned_concentration(method, integrate):
     """With Gibbs at the present α in between, which sees whether α fits the clusters it is left with."""
-    model = augmented("categorical", "learned", "uniform", 5)
-    state = state_of("categorical", PRIORS["learned"], 5)
+    model = augmented("multinomial", "learned", "uniform", 5)
+    state = state_of("multinomial", PRIORS["learned"], 5)
     move = [Permutation(method, width=2, integrate=integrate), Gibbs()]
     cycle = Cycle(move if integrate else [*move, Concentration()])
-    distance, bound = distance_and_bound(cycle, state, model)
+    distance, bound = distance_and_bound(cycle, state, model, N_CHAIN // 2)
     assert distance < bound
 
 
 def test_learned_concentration_given_the_number_of_clusters():
     """After a step α follows p(α | K, n): its mean for each K against quadrature."""
-    state = state_of("categorical", PRIORS["learned"], 5)
+    state = state_of("multinomial", PRIORS["learned"], 5)
     state.set_labels(np.zeros(5, np.int64))
     move, rng = Permutation("beam"), np.random.default_rng(7)
     grid = np.linspace(1e-4, 40.0, 100_001)
@@ -321,10 +321,11 @@ class Forgetful(Permutation):
 
 
 def test_learned_concentration_rejects_one_that_is_never_drawn():
-    model = augmented("categorical", "learned", "uniform", 5)
-    state = state_of("categorical", PRIORS["learned"], 5)
+    model = augmented("multinomial", "learned", "uniform", 5)
+    state = state_of("multinomial", PRIORS["learned"], 5)
     state.concentration = 8.0
-    distance, bound = distance_and_bound(Cycle([Forgetful("exact"), Gibbs()]), state, model)
+    cycle = Cycle([Forgetful("exact"), Gibbs()])
+    distance, bound = distance_and_bound(cycle, state, model, N_CHAIN // 2)
     assert distance > bound
 
 
