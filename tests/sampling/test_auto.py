@@ -7,6 +7,7 @@ import pytest
 
 from permix.convergence import ENOUGH, LIMIT
 from permix.errors import PermixWarning
+from permix.files import read_archive
 from permix.sampling import auto
 from tests.sampling.toy import Info, ToyState, Walk, run, same
 
@@ -84,6 +85,33 @@ def test_only_chains_that_disagree_go_beyond_the_usual_limit() -> None:
 
 class Far(Number):
     start = 5.0
+
+
+def test_a_chain_killed_beyond_the_usual_limit_resumes_to_the_same_draws(tmp_path) -> None:
+    options = {"make_state": Far, "size": 10**5, "patience": 4, "n_jobs": 1, "checkpoint_seconds": 0}
+    plain = run_auto(0.9999, **options)
+    assert plain.n_made == 4000
+
+    class Killed(Autoregression):
+        """Each chain has its own: the first dies at 2,600 draws, when the second has 2,000."""
+
+        n_left = 2600
+
+        def step(self, rng: np.random.Generator, state: Number) -> Info:
+            self.n_left -= 1
+            if self.n_left < 0:
+                raise RuntimeError("killed")
+            return super().step(rng, state)
+
+    store = tmp_path / "store"
+    with pytest.raises(RuntimeError, match="killed"):
+        run(store, "auto", move=Killed(0.9999), n_thin=1, n_burn_in=0, **options)
+    held = [read_archive(path)[0]["n_draws"] for path in sorted(store.glob("chain-*/state.npz"))]
+    assert 2000 < max(held) < 4000
+    assert min(held) == 2000
+    resumed = run_auto(0.9999, store=store, **options)
+    assert same(plain, resumed)
+    assert (resumed.ended, resumed.n_made, resumed.n_stored) == (LIMIT, 4000, 4000)
 
 
 def test_a_way_from_far_off_is_left_out() -> None:
