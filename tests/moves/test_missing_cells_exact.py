@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
+import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from permix.dp_mixture.left_out_jit import score_without
-from permix.families import GaussianNIW
+from permix.families import GaussianNIW, niw_gaps_jit
 from permix.families.contract_jit import score_new_data, seat_all
-from permix.families.niw_gaps_jit import with_gaps
+from permix.families.niw_gaps_jit import _observed, _products, with_gaps
 from permix.moves import Cycle, Gibbs, MissingCells, SplitMerge
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess
@@ -124,6 +126,80 @@ def test_cells_that_forget_the_group_are_noticed():
     pi = exact()[0]
     state = MixtureState(FAMILY, FAMILY.encode(X), 4, PRIOR)
     assert total_variation(visits(Forgetful(), state, 1_600), pi) > total_variation_bound(pi, 400) + 0.01
+
+
+MEMBERS = np.random.default_rng(1).normal(size=(3, 3)) @ np.array(
+    [[1.0, 0.8, 0.3], [0.0, 0.6, 0.5], [0.0, 0.0, 0.7]]
+)
+OUTLYING = np.array([9.0, np.nan, -8.0])
+ALONE = GaussianNIW([0.0, 0.5, 1.0], 0.7, 3.5, np.eye(3) + 0.5).resolve(MEMBERS)
+# Draws with one row of gaps are independent: the distance exceeds this once in a million times.
+N_CELLS = 10_000
+CELL_BOUND = np.sqrt(np.log(2e6) / 2 / N_CELLS)
+
+
+@functools.cache
+def exact_cell():
+    """Student's t of the missing cell given what was observed of an outlying row, and given its group."""
+    m, kappa, n, d = np.asarray(ALONE.prior_mean), ALONE.prior_strength, *MEMBERS.shape
+    off = MEMBERS - MEMBERS.mean(axis=0)
+    shift = MEMBERS.mean(axis=0) - m
+    scale = ALONE.scale + off.T @ off + kappa * n / (kappa + n) * np.outer(shift, shift)
+    location, freedom = (kappa * m + MEMBERS.sum(axis=0)) / (kappa + n), ALONE.degrees_of_freedom + n - d + 1
+    spread = scale * (kappa + n + 1) / ((kappa + n) * freedom)
+    seen = [0, 2]
+    weights = np.linalg.solve(spread[np.ix_(seen, seen)], spread[seen, 1])
+    u = OUTLYING[seen] - location[seen]
+    squared = u @ np.linalg.solve(spread[np.ix_(seen, seen)], u)
+    variance = (freedom + squared) / (freedom + 2) * (spread[1, 1] - weights @ spread[seen, 1])
+    return stats.t(freedom + 2, location[1] + weights @ u, np.sqrt(variance))
+
+
+def cells_off_by(drawn):
+    """Distance of draws, or of their distances from the center where tails show, from the exact ones."""
+    exactly = exact_cell()
+    apart = np.abs(drawn - exactly.median())
+    folded = stats.kstest(apart, lambda x: 2 * exactly.cdf(exactly.median() + x) - 1).statistic
+    return max(folded, stats.kstest(drawn, exactly.cdf).statistic)
+
+
+def cell_off_by(fill):
+    """Distance of cells drawn by ``fill`` from the exact distribution."""
+    of_members = ALONE.statistics(1)
+    seat_all(of_members, MEMBERS, np.zeros(3, dtype=np.int32), 1)
+    row, filled = OUTLYING[None], np.zeros((1, 3))
+    scoring, rng = with_gaps(of_members, filled), np.random.default_rng(4)
+    drawn = np.empty(N_CELLS)
+    for step in range(N_CELLS):
+        fill(rng, scoring, row, 0, 0)
+        drawn[step] = filled[0, 1]
+    return cells_off_by(drawn)
+
+
+def test_drawn_cells_follow_the_conditional_of_the_group():
+    state = MixtureState(ALONE, ALONE.encode(np.vstack([OUTLYING, MEMBERS])), 4, DirichletProcess(1e-12))
+    state.set_labels(np.zeros(4, dtype=np.int64))
+    rng, move, drawn = np.random.default_rng(4), MissingCells(), np.empty(N_CELLS)
+    for step in range(N_CELLS):
+        move.step(rng, state)
+        drawn[step] = state.data[0, 1]
+    assert state.n_clusters == 1
+    assert cells_off_by(drawn) < CELL_BOUND
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("", ""), ("+ 1.0 - n_missing", "- n_missing"), ("(spread + squared)", "(spread)")],
+    ids=["as it is", "freedom", "squared"],
+)
+def test_wrong_degrees_or_stretch_of_cells_are_noticed(right, wrong):
+    """The sampler's own text, run as Python with one term left out."""
+    text = inspect.getsource(niw_gaps_jit._fill)
+    assert right in text
+    text = text[text.index("def _fill") :].replace(right, wrong) if right else text[text.index("def _fill") :]
+    copy = {"_products": _products.py_func, "_observed": _observed.py_func, "math": math}
+    exec(text, copy)
+    assert (cell_off_by(copy["_fill"]) > CELL_BOUND) == bool(right)
 
 
 def test_scores_are_those_of_observed_columns():
