@@ -137,7 +137,7 @@ def test_numbers_that_got_clearly_worse_are_enough():
 
 def test_larger_numbers_are_not_tried_in_vain(monkeypatch):
     monkeypatch.setattr(HeldOut, "is_enough", lambda judge, trials: len(trials) == 2)
-    found = select_components(planted(1, n=200), range(1, 6), random_state=0, **QUICK)
+    found = select_components(planted(1, n=400), range(1, 6), random_state=0, **QUICK)
     assert found.table["n_groups"].tolist() == [1, 2]
     assert found.untried == (3, 4, 5)
     assert not found.interrupted
