@@ -352,7 +352,7 @@ def chain_agrees(name, moves, n_steps, seed=1):
 
 @pytest.mark.parametrize("move", first_in_every_run(MOVES, 4))
 def test_chains_have_the_posterior(move):
-    assert chain_agrees("dp", MOVES[move], 6000)
+    assert chain_agrees("dp", MOVES[move], 3000)
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ class Unpinned(Move):
 
 @pytest.mark.parametrize("share", first_in_every_run([0.6, 1.0]))
 def test_pins_are_needed(share):
-    assert not chain_agrees("dp", [CollapsedSeating(0.5), Centers(), Unpinned(share)], 4000)
+    assert not chain_agrees("dp", [CollapsedSeating(0.5), Centers(), Unpinned(share)], 3000)
 
 
 class PluggedIn(Move):
@@ -487,8 +487,8 @@ class PluggedIn(Move):
 
 
 def test_decays_of_settled_clusters_are_draws():
-    assert chain_agrees("dp", [Centers(), CollapsedSeating(0.5)], 6000)
-    assert not chain_agrees("dp", [Centers(), PluggedIn()], 6000)
+    assert chain_agrees("dp", [Centers(), CollapsedSeating(0.5)], 3000)
+    assert not chain_agrees("dp", [Centers(), PluggedIn()], 3000)
 
 
 def test_learned_concentration():
