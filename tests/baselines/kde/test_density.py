@@ -302,7 +302,7 @@ def test_standard_errors_are_the_spread_over_seeds(partial):
     data, questions = stated_as_pairs(training, 5, counts), stated_as_pairs(queries, 5)
     runs = np.array(
         [
-            MallowsKDE(0.4, n_samples=200, random_state=seed, progress=False)
+            MallowsKDE(0.4, n_samples=100, random_state=seed, progress=False)
             .fit(data)
             .score_samples(questions, return_error=True)
             for seed in range(40)
