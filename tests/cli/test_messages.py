@@ -161,7 +161,7 @@ def test_rows_are_counted_from_one(run, folder):
     """The second row has a tie, and is called the second in Python too."""
     (folder / "ties.toc").write_text(
         "# DATA TYPE: toc\n# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n"
-        "# ALTERNATIVE NAME 3: c\n1: 1,2,3\n1: 1,{2,3}\n"
+        "# ALTERNATIVE NAME 3: c\n1: 1,2,3\n1: {1,2},3\n"
     )
     code, _, err = run("fit", "dp-mallows", "ties.toc", "-o", "fit.permix")
     assert (code, "row 2 ties" in err) == (1, True), err
