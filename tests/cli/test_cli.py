@@ -88,7 +88,7 @@ def test_consensus(run, votes):
 
 
 def test_items_that_nobody_compares_are_told(run, votes, tmp_path):
-    """Of x, y and z only the first two are compared: a place beside z says nothing, and no share of nobody."""
+    """Only x and y, and z and w, are compared: the place between says nothing, and no share of nobody."""
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("agent,better,worse\nann,x,y\nbob,x,y\ncy,z,w\n")
     _, out, _ = run("consensus", pairs)
