@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import partial
 
 import pytest
 
 import permix
 from tests.cli.refusals import assert_refused
+from tests.every_run import first_in_every_run
 
 VOTES = """# FILE NAME: votes.soi
 # TITLE: Lunch
@@ -194,7 +196,11 @@ def test_what_is_written_has_an_option_of_its_own(run, tmp_path):
     assert "a .csv file with --to-layout pairs keeps them" in err
 
 
-def test_demo(run, tmp_path):
+# Chains of the length that a user gets take ten seconds.
+@pytest.mark.parametrize("n_draws", first_in_every_run([80, "auto"]))
+def test_demo(run, tmp_path, monkeypatch, n_draws):
+    estimator = partial(permix.DPMixture, n_draws=n_draws)
+    monkeypatch.setattr("permix.dp_mixture.estimator.DPMixture", estimator)
     code, out, err = run("demo", tmp_path / "demo")
     assert code == 0, err
     assert "agreement with the truth" in out
