@@ -89,6 +89,16 @@ def test_consensus(run, votes):
     assert "best" in err
 
 
+def test_items_that_nobody_compares_are_told(run, votes, tmp_path):
+    """Only x and y, and z and w, are compared: the place between says nothing, and no share of nobody."""
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("agent,better,worse\nann,x,y\nbob,x,y\ncy,z,w\n")
+    _, out, _ = run("consensus", pairs)
+    assert "nobody compares the two items" in out
+    assert "nan" not in out
+    assert "nobody compares" not in run("consensus", votes)[1]
+
+
 def test_convert(run, votes, tmp_path):
     target = tmp_path / "votes.csv"
     assert run("convert", votes, target)[0] == 0

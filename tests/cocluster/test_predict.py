@@ -424,8 +424,12 @@ def test_what_every_estimator_has(fitted, parts):
         assert own["size"].tolist() == np.bincount(labels).tolist()
         assert own["share"].sum() == pytest.approx(1.0)
         assert own["how_sure"].between(0.0, 1.0).all()
-        # Those who could be elsewhere come last.
-        assert sorted(own["members"].tolist()[0]) == sorted(names[i] for i in np.flatnonzero(labels == 0))
+        first = [names[i] for i in np.flatnonzero(labels == 0)]
+        members, n_placed = own["members"].tolist()[0], own["placed"].tolist()[0]
+        assert set(members) == set(first)
+        # Those who are placed come first, either part in the order of the data.
+        for part in (members[:n_placed], members[n_placed:]):
+            assert part == [name for name in first if name in part]
     found = fitted.diagnostics()
     assert {"n_row_groups", "log_joint"} <= set(found.index)
     assert {"r_hat", "ess_bulk"} <= set(found.columns)
