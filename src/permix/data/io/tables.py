@@ -490,6 +490,9 @@ def _compared(
     found, codes = encode_items(
         naturals(stated.entries), names, None, lambda position: table.where(int(stated.row[position]))
     )
+    if (codes < 0).any():
+        where = table.where(int(stated.row[np.argmax(codes < 0)]))
+        raise DataError(f"{where}: an item is missing or called NA; fill it in or rename it")
     row = stated.row[stated.better]
     if int(counts[row].sum()) > MOST_COMPARISONS:
         raise DataError(f"{table.source}: the counts stand for more than {MOST_COMPARISONS:,} comparisons")
