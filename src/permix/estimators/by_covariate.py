@@ -242,13 +242,14 @@ def group_frame(found: GroupTable) -> pd.DataFrame:
 
     n_values, n_groups = found.of_value.shape[:2]
     columns: dict[str, Any] = {
-        found.name: np.repeat(np.array(found.values, dtype=object), n_groups),
         "group": np.tile(np.arange(n_groups), n_values),
         "agents": np.repeat(found.agents, n_groups),
     }
     for what, shares in (("of_value", found.of_value), ("of_group", found.of_group)):
         for end, suffix in enumerate(("", "_low", "_high")):
             columns[f"share_{what}{suffix}"] = shares[..., end].reshape(-1)
+    name = f"{found.name}_value" if found.name in columns else found.name
+    columns = {name: np.repeat(np.array(found.values, dtype=object), n_groups), **columns}
     frame = pd.DataFrame(columns)
     frame.attrs |= {"note": found.note, "verdict": found.verdict, "p_value": found.p_value}
     frame.attrs["missing"] = found.n_missing
