@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import permix
 from permix.data.attributes import Attributes, Column
 from permix.errors import DataError, FileFormatError
+from permix.estimators.archive import write_model
 from permix.estimators.by_covariate import N_SHUFFLED, _p_value, banded, group_table
 from permix.estimators.known import Known, pack, unpack
 from permix.files import read_archive, write_archive
@@ -176,10 +178,6 @@ def frame_total(frame):
 def test_files_with_other_columns_are_refused(spoil, model, generated, tmp_path):
     path = tmp_path / "x.permix"
     known = model._fit.known._replace(rows=model._fit.known.rows.select(["precinct", "age"]))
-    import dataclasses
-
-    from permix.estimators.archive import write_model
-
     write_model(dataclasses.replace(model._fit, known=known), path)
     manifest, arrays = read_archive(path)
     for key in ("format", "version", "permix", "arrays"):
@@ -212,3 +210,26 @@ def test_a_covariate_may_be_called_as_a_column_of_the_table(name, model):
     assert set(frame[f"{name}_value"]) == {"odd", "even"}
     assert frame.group.tolist() == [0, 1, 0, 1]
     assert frame.agents.tolist() == [300] * 4
+
+
+def test_groups_that_do_not_recur_are_no_finding(model, generated):
+    fit = model._fit
+    assert "recur" not in group_table(fit, "precinct").verdict
+    alone = fit.group_matches.copy()
+    alone[np.arange(len(alone)) != int(alone[:, 0].argmax()), 0] = 0.0
+    said = group_table(dataclasses.replace(fit, group_matches=alone), "precinct").verdict
+    assert said.startswith("Groups go with precinct")
+    assert "; but 1 of these 2 groups did not recur" in said
+
+
+def test_chains_that_did_not_converge_are_no_finding():
+    example = EXAMPLES["DPMixture"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = example.make(random_state=0).fit(example.data())._fit
+    words = np.where(np.arange(fit.n) % 2, "odd", "even")
+    # Chains of which one has another likelihood throughout.
+    apart = {name: array.copy() for name, array in fit.draws.arrays.items()}
+    apart["log_likelihood"][0] += 1000.0
+    fit = dataclasses.replace(fit, draws=dataclasses.replace(fit.draws, arrays=apart))
+    assert "; but the chains did not converge" in group_table(fit, "parity", values=words).verdict
