@@ -325,10 +325,10 @@ def check_targets(
 
 
 def drop_chains(chains: Path, n_stored: int, n_made: int) -> None:
-    """Remove the chains of a finished fit, last of all, once everything it has to say is written and shown.
+    """Remove the chains of a finished fit, once everything it has to say is written.
 
-    Killed before that, the same command finds them complete and says it again. They go at one stroke: a
-    folder half removed would be no chains at all.
+    Killed before that, the same command finds them complete. They go at one stroke: a folder half removed
+    would be no chains at all.
     """
     if n_stored > n_made:
         print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)
