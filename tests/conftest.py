@@ -15,7 +15,7 @@ os.environ["PERMIX_COMPILE_ALONE"] = "1"
 # Files are written whole, as ever, but nobody waits until they are on the disk: half the time of small ones.
 os.fsync = lambda file: None
 # The first call of compiled code compiles, so no deadline; the same examples in every run.
-settings.register_profile("permix", deadline=None, derandomize=True)
+settings.register_profile("permix", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("permix")
 
 # Python's search for garbage walks over all tests again and again while they are collected: a third of that.

@@ -25,7 +25,7 @@ def fit(run, tmp_path):
 def test_the_file_says_what_was_done(run, fit):
     about = read_about(fit)
     found = {row["found"].partition(":")[0]: row["ballots"] for row in about["cleaning"]}
-    marks = {"entries that are marks and no candidates": 16}
+    marks = {"ballots with entries that are marks and no candidates": 16}
     assert found == {"overvotes": 8, "skipped ranks": 8, "candidates ranked again": 8, **marks}
     assert [row["n_groups"] for row in about["selection"]][:2] == [1, 2]
     code, out, _ = run("summary", fit)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import partial
 
 import pytest
 
 import permix
 from tests.cli.refusals import assert_refused
+from tests.every_run import first_in_every_run
 
 VOTES = """# FILE NAME: votes.soi
 # TITLE: Lunch
@@ -85,6 +87,16 @@ def test_consensus(run, votes):
     code, _, err = run("consensus", votes, "--method", "best")
     assert code == 2
     assert "best" in err
+
+
+def test_items_that_nobody_compares_are_told(run, votes, tmp_path):
+    """Only x and y, and z and w, are compared: the place between says nothing, and no share of nobody."""
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("agent,better,worse\nann,x,y\nbob,x,y\ncy,z,w\n")
+    _, out, _ = run("consensus", pairs)
+    assert "nobody compares the two items" in out
+    assert "nan" not in out
+    assert "nobody compares" not in run("consensus", votes)[1]
 
 
 def test_convert(run, votes, tmp_path):
@@ -184,7 +196,11 @@ def test_what_is_written_has_an_option_of_its_own(run, tmp_path):
     assert "a .csv file with --to-layout pairs keeps them" in err
 
 
-def test_demo(run, tmp_path):
+# Chains of the length that a user gets take ten seconds.
+@pytest.mark.parametrize("n_draws", first_in_every_run([80, "auto"]))
+def test_demo(run, tmp_path, monkeypatch, n_draws):
+    estimator = partial(permix.DPMixture, n_draws=n_draws)
+    monkeypatch.setattr("permix.dp_mixture.estimator.DPMixture", estimator)
     code, out, err = run("demo", tmp_path / "demo")
     assert code == 0, err
     assert "agreement with the truth" in out

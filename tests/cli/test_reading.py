@@ -146,7 +146,9 @@ def test_info_describes_matrices(run, tmp_path):
     assert (code, "If it is a matrix, --layout wide describes it" in err) == (1, True)
     facts = json.loads(run("info", wide, "--layout", "wide", "--missing", "-1", "--json")[1])
     assert facts["cells"] == 72
-    assert "Levels" in run("info", wide, "--layout", "wide")[1]
+    out = run("info", wide, "--layout", "wide")[1]
+    assert "Levels" in out
+    assert f"{wide} --layout wide -o groups.permix finds" in out
 
 
 def test_what_was_recognized_and_why(run, tmp_path):
@@ -154,7 +156,7 @@ def test_what_was_recognized_and_why(run, tmp_path):
     path.write_text("model_a,model_b,winner,judge\nx,y,model_a,1\ny,x,tie,2\n")
     code, out, _ = run("info", path)
     assert code == 0
-    assert "the ending .csv" in out
+    assert "the ending .csv, columns called winner, judge" in out
     assert "ties" in out
     assert run("info", path, "--ties", "error")[0] == 1
     assert "x" in run("consensus", path)[1]

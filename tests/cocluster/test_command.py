@@ -449,11 +449,12 @@ def test_codes_for_missing(run, files, cells, tmp_path):
     assert code == 0
     assert (json.loads(out)["levels"], json.loads(out)["cells"]) == ([1, 2, 3, 4], cells.n_cells)
     new.write_text("name,film 0,film 1\nann,4,-1\n")
-    code, _, err = run("predict", fit, new)
+    code, _, err = run("predict", fit, new, "--missing", "-2")
     assert code == 1
     assert "read the cells with --missing -1" in err
-    code, out, err = run("predict", fit, new, "--missing", "-1", "--json")
+    code, out, err = run("predict", fit, new, "--json")
     assert code == 0
+    assert "-1 stands for a missing cell in new.csv" in err
     assert len(json.loads(out)["rows"]) == SHAPE[1] - 1
     assert run("predict", fit, "--missing", "-1")[0] == 2
 

@@ -19,13 +19,16 @@ from tests.cocluster.test_block_predict import (
     naive_log_predictive,
     naive_values,
 )
+from tests.every_run import first_in_every_run
 
 SHAPE, CLUSTERS = (4, 5), (2, 3)
 PSEUDO_COUNTS = (0.7, 1.6)
 WANTED = 4
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(
+    scope="module", params=first_in_every_run(dict.fromkeys(["categorical", "gaussian", *FAMILIES]), 2)
+)
 def case(request):
     """A matrix, clusters of its cells in three draws, and the predictive of these."""
     family = FAMILIES[request.param]

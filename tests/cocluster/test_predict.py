@@ -414,8 +414,8 @@ def test_what_every_estimator_has(fitted, parts):
     assert fitted.score(X) == pytest.approx(scores.mean(), rel=1e-12)
     assert isinstance(fitted.score(X), float)
     table = fitted.summary()
-    expected = ["of", "group", "size", "share", "how_sure", "found_in_chains", "agreement", "members"]
-    assert list(table.columns) == expected
+    expected = ["of", "group", "size", "placed", "share", "how_sure", "found_in_chains", "agreement"]
+    assert list(table.columns) == [*expected, "members"]
     for of, labels, names in (
         ("rows", fitted.row_labels_, PEOPLE),
         ("columns", fitted.column_labels_, NAMES),
@@ -424,7 +424,12 @@ def test_what_every_estimator_has(fitted, parts):
         assert own["size"].tolist() == np.bincount(labels).tolist()
         assert own["share"].sum() == pytest.approx(1.0)
         assert own["how_sure"].between(0.0, 1.0).all()
-        assert own["members"].tolist()[0] == [names[i] for i in np.flatnonzero(labels == 0)]
+        first = [names[i] for i in np.flatnonzero(labels == 0)]
+        members, n_placed = own["members"].tolist()[0], own["placed"].tolist()[0]
+        assert set(members) == set(first)
+        # Those who are placed come first, either part in the order of the data.
+        for part in (members[:n_placed], members[n_placed:]):
+            assert part == [name for name in first if name in part]
     found = fitted.diagnostics()
     assert {"n_row_groups", "log_joint"} <= set(found.index)
     assert {"r_hat", "ess_bulk"} <= set(found.columns)

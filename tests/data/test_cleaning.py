@@ -275,3 +275,55 @@ def test_what_was_read_is_kept_or_counted_as_left_out(rules):
     marked = Ballots.from_rows(ballots, items=NAMES, counts=counts)
     found = clean(marked, **rules)
     assert found.n_agents + sum(entry.left_out for entry in audit_of(found.metadata)) == counts.sum()
+
+
+def test_a_share_is_exact_and_the_audit_names_the_number_compared():
+    # In floating point 0.07 * 100 is more than 7, and 0.29 * 100 less than 29.
+    rows = [[["a"], ["b"]] if at < 7 else [["a"]] for at in range(100)]
+    assert clean(Ballots.from_rows(rows), min_support=0.07).items == ("a", "b")
+    weaker = clean(Ballots.from_rows(rows), min_support=0.071)
+    assert weaker.items == ("a",)
+    assert audit_of(weaker.metadata)[0].found == "candidates on fewer than 8 ballots"
+
+
+@pytest.mark.parametrize(
+    "order", [("Zed", "JONES", "Jones"), ("Jones", "JONES", "Zed"), ("JONES", "Zed", "Jones")]
+)
+@pytest.mark.parametrize(("write_ins", "others"), [("merge", {"write-in"}), ("drop", set())])
+def test_a_name_joined_to_a_candidate_is_no_write_in(order, write_ins, others):
+    marked = Ballots.from_rows([[[name]] for name in order], items=order, write_ins=("Zed", "JONES"))
+    kept = clean(marked, names="merge", write_ins=write_ins)
+    assert set(kept.items) == {"Jones"} | others
+    firsts = [kept.items[row[0]] for row in kept.orders.tolist()]
+    assert firsts.count("Jones") == 2
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [{"min_support": value} for value in (None, np.inf, np.nan, -1, "2")]
+    + [{"min_answers": value} for value in (None, np.inf, 2.5, -1, "2")],
+)
+def test_thresholds_that_are_no_numbers_are_refused(rule):
+    with pytest.raises(ParameterError, match=next(iter(rule))):
+        clean(Ballots.from_rows([[["a"], ["b"]]]), **rule)
+
+
+@pytest.mark.parametrize("rule", [{"tied_ranks": "break"}, {"overvotes": "random"}])
+def test_only_tied_ballots_are_drawn_one_by_one(rule):
+    rows = [[["a"], ["b"]], [["b"], ["a", "c"]], [["c"]]]
+    found = clean(Ballots.from_rows(rows, counts=[3 * 10**9, 40, 3 * 10**9]), **rule)
+    assert len(found) == 42
+    assert found.n_agents == 6 * 10**9 + 40
+    seconds = [found.items[row[1]] for row in found.orders[1:41].tolist()]
+    assert 5 < seconds.count("a") < 35  # of 40 fair draws; outside with probability below 1e-6
+    with pytest.raises(DataError, match=r"3,000,000,000 ballots"):
+        clean(Ballots.from_rows(rows, counts=[1, 3 * 10**9, 1]), **rule)
+
+
+def test_columns_that_are_typed_already_stay_so():
+    votes = Rankings.from_orders([["a", "b"], ["b", "a"], ["a", "b"]])
+    votes = votes.with_covariates({"precinct": [1.0, 2.0, None], "answer": ["1", "2", "2"]})
+    for rule in ({"min_answers": 1}, {"tied_ranks": "break"}):
+        kept = clean(votes, **rule).covariates
+        assert kept["precinct"].dtype == np.float64
+        assert kept["answer"].tolist() == ["1", "2", "2"]

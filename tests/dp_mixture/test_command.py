@@ -224,9 +224,7 @@ class Killed(BaseException):
     """Stands for a kill: nothing after it happens."""
 
 
-@pytest.mark.parametrize(
-    "place", ["dp_mixture.answers.labels", "dp_mixture.tables.show", "cli.run.drop_chains"]
-)
+@pytest.mark.parametrize("place", ["dp_mixture.answers.labels", "cli.run.drop_chains"])
 def test_a_fit_killed_just_after_finishing_is_recognized(run, points, tmp_path, monkeypatch, place):
     fit, labels = tmp_path / "fit.permix", tmp_path / "labels.csv"
     command = ("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--labels", labels, *QUICK)
@@ -252,6 +250,49 @@ def test_a_fit_killed_just_after_finishing_is_recognized(run, points, tmp_path, 
     assert not [path for path in tmp_path.iterdir() if "chains" in path.name]
     # Done is done: what is there now is not overwritten by chance.
     assert run(*command)[0] == 1
+
+
+def test_output_that_is_lost_leaves_no_chains(run, points, tmp_path, monkeypatch):
+    def cut(*_: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr("permix.dp_mixture.tables.show", cut)
+    with pytest.raises(Killed):
+        run("fit", "dp-mixture", points, "-o", tmp_path / "fit.permix", "--id", "name", *QUICK)
+    left = {path.name for path in tmp_path.iterdir() if path != points}
+    assert left == {"fit.permix"}
+
+
+def test_codes_for_missing_are_remembered(run, tmp_path):
+    table, fit, new = tmp_path / "t.csv", tmp_path / "m.permix", tmp_path / "new.csv"
+    rng = np.random.default_rng(0)
+    points = np.round(rng.normal(size=(40, 2)) + 9 * (np.arange(40) % 2)[:, None], 3)
+    points[:6, 0] = -99
+    table.write_text("\n".join(["x,y", *(f"{x:g},{y:g}" for x, y in points)]) + "\n")
+    options = ("--family", "gaussian-diagonal", "--chains", 1, *QUICK)
+    assert run("fit", "dp-mixture", table, "-o", fit, "--missing", -99, *options)[0] == 0
+    new.write_text("x,y\n-99,9\n9,9\n")
+    code, out, err = run("predict", fit, new, "--json")
+    assert code == 0
+    assert "-99 stands for a missing cell in new.csv, as in the data of m.permix" in err
+    assert max(row["new"] for row in json.loads(out)["rows"]) < 0.5
+    # New rows need not hold the code, and --missing takes its place.
+    new.write_text("x,y\n9,9\n")
+    assert "no cell holds" not in run("predict", fit, new)[2]
+    code, out, err = run("predict", fit, table, "--missing", 7, "--json")
+    assert "as in the data of" not in err
+    assert json.loads(out)["rows"][0]["new"] > 0.5
+
+
+def test_text_that_makes_columns_independent_is_named(run, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "a,b,Status\n" + "".join(f"{i % 5},{i % 7},{'good' if i % 2 else 'bad'}\n" for i in range(30))
+    )
+    command = ("fit", "dp-mixture", table, "--chains", 1, *QUICK)
+    said = "the text column Status makes columns independent within groups; --group-column Status"
+    assert said in run(*command, "-o", tmp_path / "x.permix")[2]
+    assert said not in run(*command, "-o", tmp_path / "y.permix", "--family", "mixed")[2]
 
 
 def test_chains_half_removed_do_not_stay(run, points, tmp_path, monkeypatch):

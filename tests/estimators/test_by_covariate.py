@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 
 import numpy as np
 import pytest
 
 import permix
-from permix.data.attributes import Column
+from permix.data.attributes import Attributes, Column
 from permix.errors import DataError, FileFormatError
+from permix.estimators.archive import write_model
 from permix.estimators.by_covariate import N_SHUFFLED, _p_value, banded, group_table
+from permix.estimators.known import Known, pack, unpack
 from permix.files import read_archive, write_archive
 from tests.estimators.examples import EXAMPLES, NAMES
 
@@ -161,20 +164,25 @@ def frame_total(frame):
         lambda manifest, arrays: arrays.update({"known/rows/0": arrays["known/rows/0"] + np.int32(9)}),
         lambda manifest, arrays: arrays.update({"known/rows/1": np.full(600, np.inf)}),
         lambda manifest, arrays: arrays.pop("known/rows/0/levels"),
+        lambda manifest, arrays: arrays.pop("known/rows/0/ends"),
+        lambda manifest, arrays: arrays["known/rows/0/ends"].__setitem__(0, -1),
+        lambda manifest, arrays: arrays["known/rows/0/ends"].__setitem__(-1, 10**15),
+        lambda manifest, arrays: arrays["known/rows/0/ends"].__setitem__(0, 12),
+        lambda manifest, arrays: arrays.update(
+            {"known/rows/0/ends": arrays["known/rows/0/ends"][::-1].copy()}
+        ),
+        lambda manifest, arrays: arrays["known/rows/0/levels"].__setitem__(1, 0xFF),
         lambda manifest, arrays: arrays.update({"known/rows/9": np.zeros(600)}),
     ],
 )
 def test_files_with_other_columns_are_refused(spoil, model, generated, tmp_path):
     path = tmp_path / "x.permix"
     known = model._fit.known._replace(rows=model._fit.known.rows.select(["precinct", "age"]))
-    import dataclasses
-
-    from permix.estimators.archive import write_model
-
     write_model(dataclasses.replace(model._fit, known=known), path)
     manifest, arrays = read_archive(path)
     for key in ("format", "version", "permix", "arrays"):
         del manifest[key]
+    arrays = {name: array.copy() for name, array in arrays.items()}
     spoil(manifest, arrays)
     write_archive(path, manifest, arrays)
     with pytest.raises(FileFormatError):
@@ -185,3 +193,43 @@ def test_models_without_groups_say_so():
     model = permix.MallowsKDE(dispersion=0.5).fit(EXAMPLES["MallowsKDE"].data())
     with pytest.raises(DataError, match="has no groups"):
         model.by_covariate("precinct")
+
+
+def test_one_long_comment_takes_its_own_length_alone():
+    words = ["ü" * 60_000, *(f"comment {n}" for n in range(6000)), "half \ud800 a pair"]
+    known = Known(Attributes({"comment": words, "empty": [""] * len(words)}))
+    said, arrays = pack(known)
+    assert sum(array.nbytes for array in arrays.values()) < 500_000
+    assert unpack(said, arrays) == known
+
+
+@pytest.mark.parametrize("name", ["group", "agents", "share_of_value"])
+def test_a_covariate_may_be_called_as_a_column_of_the_table(name, model):
+    words = np.where(np.arange(600) % 2, "odd", "even")
+    frame = model.by_covariate(name, words)
+    assert set(frame[f"{name}_value"]) == {"odd", "even"}
+    assert frame.group.tolist() == [0, 1, 0, 1]
+    assert frame.agents.tolist() == [300] * 4
+
+
+def test_groups_that_do_not_recur_are_no_finding(model, generated):
+    fit = model._fit
+    assert "recur" not in group_table(fit, "precinct").verdict
+    alone = fit.group_matches.copy()
+    alone[np.arange(len(alone)) != int(alone[:, 0].argmax()), 0] = 0.0
+    said = group_table(dataclasses.replace(fit, group_matches=alone), "precinct").verdict
+    assert said.startswith("Groups go with precinct")
+    assert "; but 1 of these 2 groups did not recur" in said
+
+
+def test_chains_that_did_not_converge_are_no_finding():
+    example = EXAMPLES["DPMixture"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = example.make(random_state=0).fit(example.data())._fit
+    words = np.where(np.arange(fit.n) % 2, "odd", "even")
+    # Chains of which one has another likelihood throughout.
+    apart = {name: array.copy() for name, array in fit.draws.arrays.items()}
+    apart["log_likelihood"][0] += 1000.0
+    fit = dataclasses.replace(fit, draws=dataclasses.replace(fit.draws, arrays=apart))
+    assert "; but the chains did not converge" in group_table(fit, "parity", values=words).verdict

@@ -73,8 +73,10 @@ def no_sums(monkeypatch):
 def test_monte_carlo_e_step_is_the_expectation(no_sums):
     """Partial orders that do not partition the items: members and tournaments of what is drawn."""
     partial = [relation for relation in POSETS if not oracle.is_partitioned(relation, 4)]
+    assert len(partial) == 144
+    partial = partial[::3]
     profile = Profile.of(agents_of(partial, 4))
-    assert len(profile.sampled) == len(partial) == 144
+    assert len(profile.sampled) == len(partial)
     em = MallowsEM(profile, MallowsParameters(2, n_particles=64), KEY)
     values, found = averaged_statistics(em, COMPONENTS, 60)
     total, members, wins = enumerated(COMPONENTS, partial)

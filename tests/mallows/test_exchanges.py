@@ -148,6 +148,7 @@ def test_single_comparisons_reach_the_optimum(seed):
 def test_agents_who_say_the_same_are_one_row():
     data, _ = single_comparisons(0)
     settings = MallowsParameters(2, random_state=0, n_init=1)
+    data = data[:600]
     apart, together = fit_mallows(data, settings), fit_mallows(data.collapse(), settings)
     assert len(together.counts) <= N_ITEMS * (N_ITEMS - 1)
     assert float(apart.log_likelihood) == float(together.log_likelihood)

@@ -192,7 +192,7 @@ def moved(preferences, relations, mixture, n_jobs, n_sweeps, first_row=0):
     return orders.reshape(len(relations), k, n_jobs, 4)
 
 
-@pytest.mark.parametrize("stated_as", first_in_every_run(["statements", "some pairs", "pairs"], 2))
+@pytest.mark.parametrize("stated_as", first_in_every_run(["statements", "some pairs", "pairs"]))
 def test_moves_lead_to_the_posterior(stated_as):
     if stated_as != "statements":
         relations = POSETS[:: 6 if stated_as == "some pairs" else 1]

@@ -188,8 +188,8 @@ def test_too_large_answers_are_refused(monkeypatch):
 
 @pytest.mark.parametrize("method", ["exact", "importance", "sp"])
 def test_completions_follow_the_posterior(method):
-    """On a third of the posets; tests of the kernels have them all."""
-    size, some = 2000, POSETS[::3]
+    """On some of the posets; tests of the kernels have them all."""
+    size, some = 2000, POSETS[::6]
     drawn = sample_completions(components_of(THREE), agents_of(some), size, method, n_thin=5, random_state=3)
     assert (drawn.exact == (method == "exact")).all()
     assert np.isnan(drawn.acceptance_rates).all() == (method != "sp")

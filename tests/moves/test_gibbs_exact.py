@@ -124,18 +124,19 @@ def test_learned_concentration_mixes_over_its_prior():
     partitions, pi = exact_posterior(family, X[:4], log_prior)
     state = state_of("gaussian-isotropic", DirichletProcess(gamma), 4)
     move = Cycle([Gibbs(), Concentration()])
+    n_sweeps = N_SWEEPS // 2
 
     def frequencies_of(step, seed):
         index = {labels: position for position, labels in enumerate(partitions)}
         rng = np.random.default_rng(seed)
         counts = np.zeros(len(partitions))
-        for _ in range(N_SWEEPS):
+        for _ in range(n_sweeps):
             step.step(rng, state)
             counts[index[tuple(canonical_labels(state.labels).tolist())]] += 1
-        return counts / N_SWEEPS
+        return counts / n_sweeps
 
     # Successive sweeps of four points are nearly independent; a quarter of them is a safe count.
-    bound = total_variation_bound(pi, N_SWEEPS / 4)
+    bound = total_variation_bound(pi, n_sweeps / 4)
     assert total_variation(frequencies_of(move, 3), pi) < bound
     state.concentration = 4.0
     assert total_variation(frequencies_of(Gibbs(), 4), pi) > bound  # never updated: the wrong distribution

@@ -13,12 +13,16 @@ import numpy as np
 import typer
 
 from permix.cli.output import count_of, print_json, print_table
+from permix.cli.stdin import is_stdin
 from permix.cli.votes import ReadOptions
 from permix.errors import Argument, DataError, Message
 
 PICTURES = (".png", ".svg", ".pdf")
 # Of what a number of groups was chosen by, --json alone shows these.
 NOT_SHOWN = ("monte_carlo_error", "n_iter", "converged", "normalizer_error")
+
+# Names of columns that are shown.
+MOST_NAMES = 6
 
 
 def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()) -> None:
@@ -52,7 +56,7 @@ def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()
         raise
     layout = votes.metadata.get("LAYOUT")
     laid_out = {"layout": layout} if layout else {}
-    facts = {**(about or _kind(file)), **laid_out, **describe_votes(votes)}
+    facts = {**(about or _kind(options)), **laid_out, **describe_votes(votes)}
     if as_json:
         print_json({"file": str(file), **facts, **cleaning_report(votes)})
         return
@@ -89,12 +93,31 @@ def _recognized(file: Path, sheet: str | None) -> Any:
     return None if known or not file.exists() else recognize(file, sheet)
 
 
-def _kind(file: Path) -> dict[str, Any]:
+def _kind(options: ReadOptions) -> dict[str, Any]:
     """Say which kind of file holds the votes, and by what it was recognized."""
     from permix.data.io.kinds import kind_of
 
+    file = options.file
     found = kind_of(file)
-    return {"format": found.title, "recognized_by": found.why}
+    why = "the content" if is_stdin(file) else found.why
+    told = _telling_columns(options) if found.name == "table" else []
+    if told:
+        more = ", …" if len(told) > MOST_NAMES else ""
+        why = f"{why}, columns called {', '.join(told[:MOST_NAMES])}{more}"
+    return {"format": found.title, "recognized_by": why}
+
+
+def _telling_columns(options: ReadOptions) -> list[str]:
+    """Return the columns of a text table whose names say what they hold."""
+    from permix.data.io.containers.text import file_rows, guess_delimiter
+    from permix.data.io.tables import is_known
+    from permix.data.io.text_files import TEXT_TABLES, first_line, plain_suffix
+
+    if plain_suffix(options.file) not in TEXT_TABLES or options.given.get("header") is False:
+        return []
+    text = first_line(options.file)
+    _, names = next(file_rows(options.file, text, guess_delimiter(options.file, text)))
+    return [name for name in names if is_known(name)]
 
 
 def _show_contests(file: Path, about: dict[str, Any], as_json: bool) -> None:
@@ -302,10 +325,10 @@ def check_targets(
 
 
 def drop_chains(chains: Path, n_stored: int, n_made: int) -> None:
-    """Remove the chains of a finished fit, last of all, once everything it has to say is written and shown.
+    """Remove the chains of a finished fit, once everything it has to say is written.
 
-    Killed before that, the same command finds them complete and says it again. They go at one stroke: a
-    folder half removed would be no chains at all.
+    Killed before that, the same command finds them complete. They go at one stroke: a folder half removed
+    would be no chains at all.
     """
     if n_stored > n_made:
         print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)

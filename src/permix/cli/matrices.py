@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Collection
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from permix.cli.output import print_json, print_table
+from permix.cli.stdin import is_stdin
 from permix.cli.votes import ReadOptions
 from permix.data.io.text_files import plain_suffix
 from permix.errors import DataError
@@ -100,7 +102,22 @@ def show_matrix(options: ReadOptions, cells: Any, as_json: bool) -> None:
         n = facts["cells"]
         shown = [[level, count, f"{count / n:.1%}"] for level, count in facts["levels"].items()]
         print_table("Levels", ["value", "cells", "of all"], shown)
-    print(f"permix fit cocluster {options.file} finds groups of rows and of columns.")
+    print(f"{_fit_command(options)} finds groups of rows and of columns.")
+
+
+def _fit_command(options: ReadOptions) -> str:
+    """Return the command that fits what was described, read in the same way."""
+    given = options.given
+    words = ["permix", "fit", "cocluster", "FILE" if is_stdin(options.file) else str(options.file)]
+    if given.get("layout", "auto") != "auto":
+        words += ["--layout", given["layout"]]
+    if "header" in given:
+        words.append("--header" if given["header"] else "--no-header")
+    for name in given.get("ignore", ()):
+        words += ["--ignore", str(name)]
+    if "sheet" in given:
+        words += ["--sheet", given["sheet"]]
+    return shlex.join([*words, "-o", "groups.permix"])
 
 
 def _readable(value: Any) -> str:

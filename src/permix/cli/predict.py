@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +18,7 @@ from permix.cli.inspect import check_targets, kept_of, print_choice, print_clean
 from permix.cli.output import data_stream, print_json
 from permix.cli.run import speaking_options
 from permix.cli.votes import ReadOptions, read_options
-from permix.errors import DataError
+from permix.errors import DataError, PermixWarning
 from permix.estimators.registry import part
 
 
@@ -95,12 +97,27 @@ def run_predict(
     top, samples, seed, length = (values[name] for name in ("top", "samples", "seed", "length"))
     question = Question(what, top, samples, seed or 0, length, wide=output is not None or json)
     with speaking_options({**command.flags, "n_replicates": "--samples"}):
+        if file is not None and file.suffix != ".npz" and not values.get("missing"):
+            values |= _codes_of(fit, file)
         answer = command.function(what)(found, NewData(file, values), question)
         if isinstance(answer, Answer):
             give(answer, output, json)
         else:
             rankings, agents = answer
             give_rankings(rankings, agents, output, json)
+
+
+def _codes_of(fit: Path, file: Path) -> dict[str, list[str]]:
+    """Return, as an option, which values stood for missing cells in the data of a fit."""
+    told = part("permix.estimators.archive:read_about")(fit).get("missing_codes", ())
+    codes = [row["code"] for row in told if isinstance(row["code"], str)]
+    if codes:
+        stand = "stands for a missing cell" if len(codes) == 1 else "stand for missing cells"
+        said = f"permix: {', '.join(codes)} {stand} in {file.name}, as in the data of {fit.name}"
+        print(f"{said}; --missing says otherwise", file=sys.stderr)
+        # New rows need not have any.
+        warnings.filterwarnings("ignore", "no cell holds", PermixWarning)
+    return {"missing": codes} if codes else {}
 
 
 def _loaded(file: Path, way_out: str) -> tuple[Any, ModelCommand]:

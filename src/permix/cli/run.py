@@ -219,7 +219,8 @@ def _finish(
         said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
         print(f"permix: {said}", file=sys.stderr)
         raise typer.Exit(130)
-    write_model(fit, targets.output, _about(extra))
+    about = _about(extra, values)
+    write_model(fit, targets.output, about)
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
     chains = targets.chains is not None and targets.chains.exists()
@@ -232,7 +233,7 @@ def _finish(
     if command.baselines and fit.baselines is None and not (partial or interrupted):
         # The model is safe on disk: whoever stops this loses the comparison alone.
         fit = command.function("with_baselines")(fit, data)
-        write_model(fit, targets.output, _about(extra))
+        write_model(fit, targets.output, about)
         note(targets.output)
     if targets.labels is not None and not partial:
         write_csv(command.function("labels")(fit, data), targets.labels)
@@ -246,36 +247,29 @@ def _finish(
     report = command.function("report")(fit) | covariates_report(fit)
     if command.measures and not (partial or interrupted):
         report |= command.function("measures")(fit, data, values)
-    if not chains:  # the mark stays as long as they do
-        mark.remove()  # what is shown below may go nowhere; permix summary shows it again
-    try:
-        show(targets.output, report)
-        sys.stdout.flush()
-    except BrokenPipeError:  # nobody reads on; permix summary shows all of it again
-        if not (partial or interrupted):
-            _drop_chains(targets, values, fit, mark)
-        raise
+    # What is shown below may go nowhere, as into head; permix summary shows it again.
+    if not (partial or interrupted):
+        _drop_chains(targets, values, fit)
+    if targets.chains is None or not targets.chains.exists():  # the mark stays as long as they do
+        mark.remove()
+    show(targets.output, report)
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
     if partial or interrupted:
         _say_interrupted(targets, partial)
         raise typer.Exit(130)
-    sys.stdout.flush()
-    _drop_chains(targets, values, fit, mark)
 
 
-def _drop_chains(targets: Targets, values: Mapping[str, Any], fit: Any, mark: Mark) -> None:
+def _drop_chains(targets: Targets, values: Mapping[str, Any], fit: Any) -> None:
     """Remove the chains of a fit that is written, unless they are to be kept."""
     if targets.chains is None or not targets.chains.exists() or values["keep_chains"]:
         return
     draws = getattr(fit, "draws", None)
     n_stored, n_made = (0, 0) if draws is None else (draws.n_stored, draws.n_made)
     drop_chains(targets.chains, n_stored, n_made)
-    if not targets.chains.exists():
-        mark.remove()
 
 
-def _about(extra: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def _about(extra: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return, as tables of words and numbers, what a file keeps of how its fit came about."""
     kept = {}
     if "cleaning" in extra:
@@ -285,6 +279,8 @@ def _about(extra: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
             {name: None if value != value else value for name, value in row.items()}  # JSON has no NaN
             for row in extra["selection"]["table"]
         ]
+    if values.get("missing"):
+        kept["missing_codes"] = [{"code": code} for code in values["missing"]]
     return kept
 
 

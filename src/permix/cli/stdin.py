@@ -12,6 +12,7 @@ from pathlib import Path
 from permix.errors import DataError
 
 _CHUNK = 2**20
+_PREFIX = "permix-stdin-"
 
 
 def spooled(file: Path) -> Path:
@@ -22,7 +23,7 @@ def spooled(file: Path) -> Path:
 
     if sys.stdin is None or sys.stdin.isatty():
         raise DataError("- stands for standard input, and nothing is piped into it")
-    folder = Path(tempfile.mkdtemp(prefix="permix-"))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     raw, n_bytes, most = folder / "raw", 0, unpacking_limit()
     with open(raw, "wb") as stream:
@@ -37,6 +38,11 @@ def spooled(file: Path) -> Path:
     target = folder / f"stdin.{_ending(content)}"
     target.write_bytes(content)
     return target
+
+
+def is_stdin(file: Path) -> bool:
+    """Whether a file holds what came from standard input, so that its ending was chosen by its content."""
+    return file.stem == "stdin" and file.parent.name.startswith(_PREFIX)
 
 
 def _ending(content: bytes) -> str:

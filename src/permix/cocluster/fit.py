@@ -30,7 +30,7 @@ from permix.partitions.labels import canonical_labels
 from permix.partitions.mondrian import MondrianTree
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import by_size, spaced
+from permix.posterior.estimated import by_size, recurrence_of, spaced
 from permix.posterior.placed import placed_partition
 from permix.posterior.stacking import draws_of_chains, need_stacking, tried_draws, weights_of_chains
 from permix.sampling import Draws, run_chains
@@ -81,7 +81,13 @@ class BlockFit:
     def memberships(self) -> Memberships:
         """Return to which groups rows belong."""
         labels, drawn = self.labels("row"), self.cluster_draws("row")
-        return Memberships(labels, int(labels.max()) + 1, draws=drawn.reshape(-1, drawn.shape[-1]))
+        compared = self.compared("row")
+        return Memberships(
+            labels,
+            int(labels.max()) + 1,
+            draws=drawn.reshape(-1, drawn.shape[-1]),
+            recur=recurrence_of(drawn[..., compared], labels[compared]).n_chains > 0,
+        )
 
     @property
     def interrupted(self) -> bool:
@@ -163,6 +169,11 @@ class BlockFit:
         if estimate is None or estimate.placed is None:
             return np.ones(self.shape[0 if what == "row" else 1], dtype=np.bool_)
         return estimate.placed
+
+    def compared(self, what: Side) -> npt.NDArray[np.bool_]:
+        """Say by whom a group is found again: those placed; a group of which nobody is, as a whole."""
+        labels, placed = self.labels(what), self.placed(what)
+        return placed | ~np.isin(labels, labels[placed])
 
     @cached_property
     def sums(self) -> BlockSums:

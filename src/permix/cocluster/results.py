@@ -46,8 +46,7 @@ def groups_of(fit: BlockFit, what: Side) -> Groups:
     every = [[np.flatnonzero((labels == k) & which).tolist() for k in groups] for which in (placed, ~placed)]
     members = [[listed[line] for line in [*sure, *unsure]] for sure, unsure in zip(*every, strict=True)]
     sizes, n_placed = list(map(len, members)), list(map(len, every[0]))
-    # A group of which nobody is placed is compared as a whole.
-    compared = placed | ~np.isin(labels, labels[placed])
+    compared = fit.compared(what)
     sure = np.empty(len(labels))
     if compared.all():
         sure[:] = how_sure(draws, labels)

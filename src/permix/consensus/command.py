@@ -53,6 +53,13 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
         return
     shares = [*("nobody compares them" if margin != margin else f"{margin:.0%}" for margin in margins), ""]
     rows = [[place, *row] for place, row in enumerate(zip(names, shares, strict=True), start=1)]
+    n_open = sum(margin != margin for margin in margins)
+    if n_open:
+        print(
+            f"At {count_of(n_open, 'place')} below nobody compares the two items, so that their order "
+            "says little: few agents answered them. --min-support 0.05 leaves out items that less than 5% "
+            "of the agents answered.\n"
+        )
     title = f"Consensus of {count_of(int(votes.n_agents), 'agent')}"
     print_table(title, ["rank", "item", "prefer it to the next"], rows)
     unproven = f"not proven optimal; no ranking has fewer than {result.lower_bound:,.0f}"

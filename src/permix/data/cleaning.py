@@ -7,12 +7,14 @@ row end it, one is passed over, and of a candidate ranked twice the first mark c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.data.attributes import NONE, from_text
+from permix.data.attributes import NONE, Attributes, from_text
 from permix.data.ballots import UNNAMED, Ballots, Entry
 from permix.data.cleaning_candidates import (
     audit_of,
@@ -40,6 +42,8 @@ EMPTY, OVERVOTE, REMOVED = -1, -2, -3
 SEVERAL = "overvotes: several candidates at one rank"
 UNNAMED_SEVERAL = "overvotes of which the file does not say who was marked"
 TIES = "ties: several items at one rank"
+# Ballots that are drawn for one by one; a row of each, with all its ranks, must be held in memory.
+MOST_DRAWN = 20_000_000
 # Rules that are about ranks, and say nothing about comparisons and ratings.
 ABOUT_RANKS = ("overvotes", "skipped", "repeats", "tied_ranks", "write_ins")
 
@@ -63,9 +67,9 @@ class Rules:
             value = getattr(self, name)
             if value not in choices:
                 raise ParameterError(name, value, " or ".join(map(repr, choices)))
-        if isinstance(self.min_support, str) or not self.min_support >= 0:
+        if not (isinstance(self.min_support, Real) and 0 <= self.min_support < np.inf):
             raise ParameterError("min_support", self.min_support, "a number of ballots, 0 or more")
-        if isinstance(self.min_answers, str) or not self.min_answers >= 0:
+        if not (isinstance(self.min_answers, Integral) and self.min_answers >= 0):
             raise ParameterError("min_answers", self.min_answers, "a whole number, 0 or more")
 
 
@@ -148,13 +152,14 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     elif "tied_ranks" in rules:
         about_several = chosen.tied_ranks
     audit = list(ballots.audit)
-    if about_several in ("random", "break"):
-        ballots = _one_by_one(ballots)
     ballots = with_names(ballots, chosen, audit)
     ballots, gone = chosen_items(ballots, chosen, audit)
     marked, several = _by_rank(ballots, gone)
     if are_marks and _are_choices(ballots, marked, several):
         return _choices(ballots, gone, chosen, audit)
+    if several.any() and about_several in ("random", "break"):
+        ballots = _one_by_one(ballots, np.asarray(several.any(axis=1)))
+        marked, several = _by_rank(ballots, gone)
     level = np.broadcast_to(np.arange(marked.shape[1]), marked.shape)
     kept = np.ones(len(ballots), dtype=np.bool_)
     if several.any() and about_several in ("keep", "break"):
@@ -179,12 +184,13 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
 
 def _about(ballots: Ballots, gone: Array, kept: Array, audit: list[Entry]) -> dict[str, Any]:
     """Return what goes with the ballots and candidates that are kept."""
+    known = _taken(ballots.covariates, np.flatnonzero(kept))
     return {
         "items": tuple(name for code, name in enumerate(ballots.items) if not gone[code]),
         "metadata": {**ballots.metadata, "CLEANING": [entry._asdict() for entry in audit]},
         "agents": None if ballots.agents is None else ballots.agents[kept],
         "counts": ballots.counts[kept],
-        "covariates": from_text({name: values[kept] for name, values in ballots.covariates.items()}),
+        "covariates": known if isinstance(known, Attributes) else from_text(known),
         "item_attributes": ballots.attributes.take(np.flatnonzero(~gone)) if ballots.attributes else NONE,
     }
 
@@ -241,7 +247,7 @@ def marks_of(table: Rankings | Preferences) -> Ballots:
         rank=np.asarray(rank, np.int32)[order],
         item=np.asarray(item, np.int32)[order],
         agents=table._agents,
-        covariates=dict(table.covariates),
+        covariates=table.covariates,
         attributes=table.item_attributes,
         write_ins=tuple(name for name in table.items if isinstance(name, str) and is_write_in(name)),
         metadata=table.metadata,
@@ -331,23 +337,37 @@ def _over(stated: Preferences, kept: Array) -> Preferences:
     )
 
 
-def _one_by_one(ballots: Ballots) -> Ballots:
-    """Give every ballot a row of its own, so that each draws for itself."""
-    if ballots.counts.max(initial=1) == 1:
+def _one_by_one(ballots: Ballots, drawn: Array) -> Ballots:
+    """Give every ballot that is drawn for a row of its own, so that each draws for itself."""
+    times = np.where(drawn, ballots.counts, 1)
+    if times.max() == 1:
         return ballots
+    if times.sum(dtype=np.float64) > MOST_DRAWN:
+        n = int(ballots.counts[drawn].sum(dtype=np.float64))
+        raise DataError(
+            f"several share a rank on {n:,} ballots, of which each draws for itself; "
+            f"at most {MOST_DRAWN:,} can. Divide the counts, or end such ballots with ",
+            Argument("overvotes", "truncate"),
+        )
     starts = np.searchsorted(ballots.ballot, np.arange(len(ballots) + 1))
-    rows = np.repeat(np.arange(len(ballots)), ballots.counts)
+    rows = np.repeat(np.arange(len(ballots)), times)
     indptr, places = gather(starts, rows)
-    each = {name: values[rows] for name, values in ballots.covariates.items()}
     return replace(
         ballots,
-        counts=np.ones(len(rows), np.int64),
+        counts=np.where(drawn, 1, ballots.counts)[rows],
         ballot=np.repeat(np.arange(len(rows)), np.diff(indptr)),
         rank=ballots.rank[places],
         item=ballots.item[places],
         agents=None if ballots.agents is None else ballots.agents[rows],
-        covariates=each,
+        covariates=_taken(ballots.covariates, rows),
     )
+
+
+def _taken(covariates: Mapping[str, Array], rows: Array) -> Mapping[str, Array]:
+    """Return covariates of some rows; columns that are typed already stay what they are."""
+    if isinstance(covariates, Attributes):
+        return covariates.take(rows)
+    return {name: values[rows] for name, values in covariates.items()}
 
 
 def _spread(ballots: Ballots, gone: Array, rng: np.random.Generator | None) -> tuple[Ballots, Array]:

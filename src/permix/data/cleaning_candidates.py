@@ -6,6 +6,7 @@ import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,34 +21,39 @@ SHOWN = 5
 
 
 def with_names(ballots: Ballots, rules: Any, audit: list[Entry]) -> Ballots:
-    """Merge write-ins, and names that look alike."""
-    targets = list(range(len(ballots.items)))
-    items = list(ballots.items)
+    """Merge names that look alike, then write-ins: a name joined to a candidate is no write-in any more."""
+    if rules.names == "merge":
+        ballots = _without_look_alikes(ballots, audit)
     if rules.write_ins == "merge" and ballots.write_ins:
+        items = list(ballots.items)
         written = [items.index(name) for name in ballots.write_ins]
-        items[written[0]] = WRITE_IN
-        for code in written:
-            targets[code] = written[0]
         n = ballots_with(ballots, written)
         audit.append(Entry("write-ins", f"merged into {WRITE_IN!r}", n, some(ballots.write_ins)))
-    for alike in names_alike(items):
-        codes = [items.index(name) for name in alike]
-        n = ballots_with(ballots, codes[1:])
-        shown = tuple(map(str, alike))
-        if rules.names == "merge":
-            for code in codes[1:]:
-                targets[code] = targets[codes[0]]
-            audit.append(Entry("names that look alike", f"merged into {alike[0]!r}", n, shown))
-        else:
-            audit.append(
-                Entry("names that look alike", "kept apart; the rule merge for names joins them", n, shown)
-            )
-    return _merged(ballots, items, targets)
+        items[written[0]] = WRITE_IN
+        ballots = _merged(ballots, items, [written[0] if at in written else at for at in range(len(items))])
+    for alike in names_alike(ballots.items):
+        n = ballots_with(ballots, [ballots.items.index(name) for name in alike[1:]])
+        done = "kept apart; the rule merge for names joins them"
+        audit.append(Entry("names that look alike", done, n, tuple(map(str, alike))))
+    return ballots
+
+
+def _without_look_alikes(ballots: Ballots, audit: list[Entry]) -> Ballots:
+    """Make one of names that look alike: the first that was not written in, else the first."""
+    targets = list(range(len(ballots.items)))
+    for alike in names_alike(ballots.items):
+        target = next((name for name in alike if name not in ballots.write_ins), alike[0])
+        others = [ballots.items.index(name) for name in alike if name != target]
+        for code in others:
+            targets[code] = ballots.items.index(target)
+        n = ballots_with(ballots, others)
+        audit.append(Entry("names that look alike", f"merged into {target!r}", n, tuple(map(str, alike))))
+    return _merged(ballots, ballots.items, targets)
 
 
 def _merged(ballots: Ballots, items: Sequence[Label], targets: Sequence[int]) -> Ballots:
     """Let some candidates be others; marks of one candidate twice at the same rank become one."""
-    if list(targets) == list(range(len(items))):
+    if list(targets) == list(range(len(items))) and tuple(items) == ballots.items:
         return ballots
     left = sorted(set(targets))
     new = {target: place for place, target in enumerate(left)}
@@ -117,14 +123,18 @@ def support_of(ballots: Ballots) -> Array:
     return np.bincount(item, ballots.counts[row], len(ballots.items))
 
 
-def least_support(rules: Any, n_ballots: int) -> float:
-    """Return the number of ballots that a candidate must be on."""
-    return float(rules.min_support * (n_ballots if rules.min_support < 1 else 1))
+def least_support(rules: Any, n_ballots: int) -> int:
+    """Return the number of ballots that a candidate must be on.
+
+    A share is taken as it is written: in floating point, 0.07 of 100 ballots would be more than 7.
+    """
+    share = Fraction(str(float(rules.min_support)))
+    return math.ceil(share * n_ballots if share < 1 else share)
 
 
-def too_few(least: float, who: str = "candidates", where: str = "ballots") -> str:
+def too_few(least: int, who: str = "candidates", where: str = "ballots") -> str:
     """Say what is found of candidates with too little support."""
-    return f"{who} on fewer than {math.ceil(least):,} {where}"
+    return f"{who} on fewer than {least:,} {where}"
 
 
 def refuse_nobody(gone: Array) -> None:

@@ -27,7 +27,7 @@ def clean_cells(cells: Cells, rules: Any) -> Cells:
     if not columns.all():
         names = [cells.column_name(place) for place in np.flatnonzero(~columns).tolist()]
         touched = len(np.unique(cells.rows[~columns[cells.columns]]))
-        found = f"columns with fewer than {int(np.ceil(least)):,} answers"
+        found = f"columns with fewer than {least:,} answers"
         audit.append(Entry(found, f"left out, {len(names):,} of {cells.n_columns:,}", touched, some(names)))
     answers = np.bincount(cells.rows[columns[cells.columns]], minlength=cells.n_rows)
     # Rows without any answer stay where nothing is asked for: only the prior says where they belong.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
 from permix.dp_mixture.parameters import DPMixtureParameters
 from permix.dp_mixture.predict import membership_of, sample_rows
 from permix.dp_mixture.table_source import Table, read_table
-from permix.families.table_columns import KINDS
+from permix.families.table_columns import KINDS, columns_of
 from permix.registries import FAMILIES, PRIORS, Registry
 
 
@@ -83,7 +84,22 @@ def fit_data(table: Table, settings: DPMixtureParameters) -> MixtureFit:
     """Fit the mixture to a file of rows."""
     if not chosen_family(settings.family, table.rows).accepts_categories:
         table.refuse_text()
+    elif settings.family is None and settings.progress is not False:
+        _say_mixed(table)
     return fit_mixture(table.rows, settings, table.columns)
+
+
+def _say_mixed(table: Table) -> None:
+    """Say that text among numbers decided how all columns are fitted, and what else there is."""
+    columns = columns_of(table.rows)
+    text = [str(column.name) for column in columns if not column.numeric]
+    # Where there are fewer than two columns of numbers, none could go together.
+    if not 0 < len(text) <= len(columns) - 2:
+        return
+    one = len(text) == 1
+    makes = f"the text column{'' if one else 's'} {', '.join(text)} make{'s' if one else ''}"
+    ways = f"--group-column {text[0]} sets it apart, --ignore {text[0]} leaves it out"
+    print(f"permix: {makes} columns independent within groups; {ways}", file=sys.stderr)
 
 
 def labels(fit: MixtureFit, table: Table) -> Answer:

@@ -69,7 +69,12 @@ class MixtureFit(EstimatedPartition):
     def memberships(self) -> Memberships:
         """Return to which groups rows belong."""
         drawn = self.draws.arrays["labels"]
-        return Memberships(self.labels, self.n_clusters, draws=drawn.reshape(-1, drawn.shape[-1]))
+        return Memberships(
+            self.labels,
+            self.n_clusters,
+            draws=drawn.reshape(-1, drawn.shape[-1]),
+            recur=self.recurrence.n_chains > 0,
+        )
 
     @property
     def interrupted(self) -> bool:

@@ -117,7 +117,7 @@ def show(report: dict[str, Any], title: str) -> None:
         print(f"... and {len(found) - MAX_GROUPS} smaller groups; --json shows all\n")
     if len(found) > 1:
         print_table(
-            "What is typical of each group (difference from all rows in standard deviations)",
+            "What is typical of each group (averages, and standard deviations from all rows)",
             ["group", "typical"],
             [[k + 1, in_words(group)] for k, group in enumerate(found[:MAX_GROUPS])],
         )

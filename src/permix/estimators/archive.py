@@ -44,7 +44,11 @@ class Saved(NamedTuple):
 
 
 # Tables that files may have about how a fit came about, and columns that each needs.
-ABOUT = {"cleaning": ("found", "done", "ballots", "which"), "selection": ("n_groups",)}
+ABOUT = {
+    "cleaning": ("found", "done", "ballots", "which"),
+    "selection": ("n_groups",),
+    "missing_codes": ("code",),
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ def write_model(fit: Any, path: PathLike, about: Mapping[str, Any] | None = None
     """Write a fit of any model; :func:`permix.load` reads it.
 
     ``about`` is what else a reader of the file should know, in values that JSON holds, by name: what was done
-    to the ballots (``cleaning``), what the number of groups was chosen by (``selection``).
+    to the ballots (``cleaning``), what the number of groups was chosen by (``selection``), which values stood
+    for missing cells (``missing_codes``).
     """
     model = model_of(fit)
     manifest, arrays = described(part(model.archive), fit)

@@ -103,7 +103,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             agents with that value, those in the group; ``share_of_group``, of the members of the group, those
             with that value; both with ``_low`` and ``_high``, an interval from 5 % to 95 % (:mod:`its making
             <permix.estimators.by_covariate>`). ``attrs["verdict"]`` says whether groups go with the covariate
-            more than by chance, and ``attrs["note"]`` what intervals hold.
+            more than by chance, and ``attrs["note"]`` what intervals hold. Values are in a column of their
+            name; those of a covariate called ``group`` or as another column are in ``group_value``.
         """
         from permix.estimators.by_covariate import group_frame, group_table
 

@@ -51,6 +51,7 @@ class GroupTable(NamedTuple):
     how: str  # what intervals hold, by name
     p_value: float  # of an association as strong by chance: labels shuffled over the agents
     n_missing: int  # agents of whom the value is not known, and who are left out
+    doubt: str = ""  # why other runs may find other groups
 
     @property
     def note(self) -> str:
@@ -66,6 +67,10 @@ class GroupTable(NamedTuple):
         if len(self.values) < 2 or self.of_value.shape[1] < 2:
             return f"nothing to compare: there is one {'group' if len(self.values) > 1 else 'value'} only"
         p = f"p = {self.p_value:.2g}, {N_SHUFFLED} shuffles"
+        return self._of_these_groups(p) + (f"; but {self.doubt}" if self.doubt else "")
+
+    def _of_these_groups(self, p: str) -> str:
+        """Say whether values go with the groups as they are."""
         if self.p_value <= 0.01:
             return f"Groups go with {self.name} more than chance would give ({p})"
         if self.p_value <= 0.1:
@@ -117,7 +122,24 @@ def group_table(
         how,
         _p_value(observed, rng),
         int(np.count_nonzero(~there)),
+        _doubt(fit, found),
     )
+
+
+def _doubt(fit: Any, found: Memberships) -> str:
+    """Say why other runs may find other groups; shuffling a covariate takes the groups as they are."""
+    so = "so another run may find other groups, and say another p of them"
+    draws = getattr(fit, "draws", None)
+    if draws is not None and draws.seeds:
+        from permix.posterior.diagnostics import verdict_on
+
+        if verdict_on(draws).converged is False:
+            return f"the chains did not converge, {so}"
+    n = 0 if found.recur is None else int(np.count_nonzero(~found.recur))
+    if not n:
+        return ""
+    which = "these groups" if n == found.n_groups else f"{n} of these {found.n_groups} groups"
+    return f"{which} did not recur, {so}"
 
 
 def banded(column: Column, bands: int | None) -> tuple[Array, tuple[str, ...]]:
@@ -242,13 +264,14 @@ def group_frame(found: GroupTable) -> pd.DataFrame:
 
     n_values, n_groups = found.of_value.shape[:2]
     columns: dict[str, Any] = {
-        found.name: np.repeat(np.array(found.values, dtype=object), n_groups),
         "group": np.tile(np.arange(n_groups), n_values),
         "agents": np.repeat(found.agents, n_groups),
     }
     for what, shares in (("of_value", found.of_value), ("of_group", found.of_group)):
         for end, suffix in enumerate(("", "_low", "_high")):
             columns[f"share_{what}{suffix}"] = shares[..., end].reshape(-1)
+    name = f"{found.name}_value" if found.name in columns else found.name
+    columns = {name: np.repeat(np.array(found.values, dtype=object), n_groups), **columns}
     frame = pd.DataFrame(columns)
     frame.attrs |= {"note": found.note, "verdict": found.verdict, "p_value": found.p_value}
     frame.attrs["missing"] = found.n_missing

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ from permix.files import unpacking_limit
 PREFIX = "known/"
 # More columns than anybody gives, and longer names.
 MOST_COLUMNS, LONGEST_NAME = 200, 1000
+# Halves of surrogate pairs, which broken texts hold, come back as they were.
+UTF_8 = ("utf-8", "surrogatepass")
 
 
 class Known(NamedTuple):
@@ -42,6 +45,7 @@ class Memberships(NamedTuple):
     agents: Array | None = None  # row of each agent, where labels are of agents
     draws: Array | None = None  # (draws, rows or agents): groups in draws of the posterior, by any numbers
     probabilities: Array | None = None  # (rows, groups)
+    recur: Array | None = None  # (groups,): whether other chains, or restarts, find each group, where known
 
 
 def known_of(fit: Any) -> Known:
@@ -80,7 +84,7 @@ def pack(known: Known) -> tuple[dict[str, Any], dict[str, Array]]:
             column = columns.column(name)
             arrays[f"{PREFIX}{part}/{place}"] = column.values
             if column.levels is not None:
-                arrays[f"{PREFIX}{part}/{place}/levels"] = np.array([*column.levels, ""])[:-1]
+                arrays |= _packed_words(f"{PREFIX}{part}/{place}", column.levels)
     return said, arrays
 
 
@@ -95,22 +99,38 @@ def unpack(said: Any, arrays: Mapping[str, Array]) -> Known:
         columns = {}
         for place, name in enumerate(names):
             values = left.pop(f"{PREFIX}{part}/{place}", None)
-            levels = left.pop(f"{PREFIX}{part}/{place}/levels", None)
+            levels, ends = (left.pop(f"{PREFIX}{part}/{place}/{of}", None) for of in ("levels", "ends"))
             require(values is not None and values.ndim == 1, f"column {name!r}")
-            columns[name] = _column(name, values, levels)
+            require((levels is None) == (ends is None), f"column {name!r}")
+            columns[name] = _column(name, values, levels, ends)
         require(len({len(column.values) for column in columns.values()}) <= 1, "columns")
         parts[part] = Attributes.of(columns)
     require(not left, "columns")
     return Known(**parts)
 
 
-def _column(name: str, values: Any, levels: Array | None) -> Column:
+def _packed_words(place: str, words: tuple[str, ...]) -> dict[str, Array]:
+    """Return the bytes of words one after the other, and where each ends.
+
+    One long comment takes its own length alone; in an array of texts, all would take as much as the longest.
+    """
+    written = [word.encode(*UTF_8) for word in words]
+    ends = np.cumsum([len(each) for each in written], dtype=np.int64)
+    return {f"{place}/levels": np.frombuffer(b"".join(written), np.uint8), f"{place}/ends": ends}
+
+
+def _column(name: str, values: Any, levels: Any, ends: Any) -> Column:
     if levels is None:
         require(values.dtype == np.float64 and not np.isinf(values).any(), f"column {name!r}")
         return Column(values)
-    require(levels.ndim == 1 and levels.dtype.kind == "U", f"column {name!r}")
-    require(levels.nbytes <= unpacking_limit(), f"column {name!r}")
-    words = tuple(levels.tolist())
+    require(levels.ndim == ends.ndim == 1, f"column {name!r}")
+    require(levels.dtype == np.uint8 and ends.dtype == np.int64, f"column {name!r}")
+    require(levels.nbytes <= unpacking_limit() and len(ends) <= len(levels), f"column {name!r}")
+    bounds = [0, *ends.tolist()]
+    require(bounds == sorted(bounds) and bounds[-1] == len(levels), f"ends of words of column {name!r}")
+    content = levels.tobytes()
+    # Bytes that are no UTF-8 raise a ValueError, which is the file's.
+    words = tuple(content[a:b].decode(*UTF_8) for a, b in pairwise(bounds))
     require(len(set(words)) == len(words) and "" not in words, f"column {name!r}")
     require(
         values.dtype == np.int32 and bool(np.all((values >= -1) & (values < len(words)))), f"column {name!r}"

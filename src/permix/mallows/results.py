@@ -63,7 +63,8 @@ class MallowsFit:
     def memberships(self) -> Memberships:
         """Return to which groups rows belong."""
         k = len(self.components.weights)
-        return Memberships(self.labels, k, self.counts, probabilities=self.probabilities)
+        recur = self.recurrences > 1 if len(self.group_matches) > 1 else None
+        return Memberships(self.labels, k, self.counts, probabilities=self.probabilities, recur=recur)
 
     @property
     def labels(self) -> Array:

@@ -12,10 +12,14 @@ from permix.cocluster.grid.mixed_state import MixedGibbs, MixedState
 from permix.errors import DataError
 from permix.sampling import run_chains
 from tests.cocluster.grid.cases import CASES, encoded, random_matrix
+from tests.every_run import first_in_every_run
 from tests.oracles.cocluster import exact_mixed_posterior
 from tests.oracles.mixtures import total_variation, total_variation_bound
 
-FAMILIES = pytest.mark.parametrize("name", CASES)
+# Cells of levels and of numbers in every run.
+FAMILIES = pytest.mark.parametrize(
+    "name", first_in_every_run(dict.fromkeys(["categorical", "gaussian", *CASES]), 2)
+)
 CLUSTERS, PSEUDO_COUNTS = (2, 2), (0.4, 0.7)
 N_STEPS = 40_000
 

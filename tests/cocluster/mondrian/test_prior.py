@@ -76,6 +76,7 @@ def test_rotations_are_made():
     assert made > 100
 
 
+@pytest.mark.slow
 def test_chain_reproduces_the_prior_of_a_larger_budget():
     features, _ = chain_features(mondrian_moves(), 2.0, 3000)
     assert largest_z(features, forward(2.0)) < MOST

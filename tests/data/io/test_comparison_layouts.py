@@ -105,6 +105,28 @@ def test_sides_and_names_that_cannot_be_told_apart(read):
         read("model_a,model_b,winner,judge\nx,x,model_a,1\n")
 
 
+def test_numbers_with_a_sign(read):
+    text = "team_a,team_b,result\nx,y,1\ny,z,-1\nx,z,{}\n"
+    votes = read(text.format(0))
+    assert stated(votes) == {1: [("x", "y")], 2: [("z", "y")]}
+    assert audit(votes)["ties"] == 1
+    for graded in ("-2", "2", "0.5"):
+        with pytest.raises(
+            DataError, match=f"line 4: the winner '{graded}' is a number.*team_a, team_b or tie"
+        ):
+            read(text.format(graded))
+    with pytest.raises(DataError, match="line 2: the winner '0' is a number"):
+        read("team_a,team_b,result\nx,y,0\ny,z,1\n")
+
+
+def test_items_called_as_ties_are(read):
+    votes = read("item1,item2,winner\nEqual,b,Equal\nb,Equal,b\na,b,tie\n")
+    assert stated(votes) == {1: [("Equal", "b")], 2: [("b", "Equal")]}
+    assert audit(votes)["ties"] == 1
+    with pytest.raises(DataError, match="line 3: the winner 'equal' could be a tie or the item"):
+        read("item1,item2,winner\nEqual,b,item1\na,b,equal\n")
+
+
 # -- choices and best-worst tasks ------------------------------------------------------------------------
 
 BEST_WORST = {
@@ -135,6 +157,18 @@ def test_choices(read):
     assert audit(wide) == {"tasks without an answer": 1, "agents without a comparison": 1}
     long = read("respondent,task,alternative,chosen\n1,1,a,0\n1,1,b,1\n1,1,c,0\n1,2,a,1\n1,2,c,0\n")
     assert stated(long) == {1: [("a", "c"), ("b", "a"), ("b", "c")]}
+
+
+def test_an_item_called_na(read):
+    for row in ("1,NA,b,c,b", "1,a,b,NA,NA"):
+        with pytest.raises(DataError, match="line 2: 'NA' could be an item"):
+            read(f"respondent,option1,option2,option3,choice\n{row}\n2,a,b,c,a\n")
+    padded = read("respondent,option1,option2,option3,choice\n1,a,b,NA,b\n2,a,b,c,NA\n")
+    assert stated(padded) == {1: [("b", "a")]}
+    with pytest.raises(DataError, match="line 2: an item is missing or called NA"):
+        read("respondent,shown,choice\n1,a;NA,NA\n2,a;b,b\n")
+    with pytest.raises(DataError, match="line 3: an item is missing or called NA"):
+        read("respondent,task,item,chosen\n1,1,a,0\n1,1,NA,1\n1,1,b,0\n")
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import datetime
 import io
 import json
 import zipfile
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 import permix
-from permix.data.io.containers import excel
+from permix.data.io.containers.sheet_scan import column_number
 from permix.data.io.frames import read_frame
 from permix.errors import DataError, FileFormatError, PermixError, PermixWarning
 
@@ -116,6 +117,17 @@ def _book(folder, rows, **sheets):
     return folder / "x.xlsx"
 
 
+@contextmanager
+def _parts(path):
+    """The parts of a workbook by name, to be changed."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    yield parts
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+
+
 def test_of_several_sheets_one_is_asked_for(tmp_path):
     other = [["pos1", "pos2"], ["c", "d"]]
     path = _book(tmp_path, [["pos1", "pos2"], ["a", "b"]], Other=other)
@@ -168,13 +180,51 @@ def test_far_away_cells_do_not_take_memory(tmp_path):
 
 def test_entities_in_a_workbook_are_refused(tmp_path):
     path = _book(tmp_path, [["pos1", "pos2"], ["a", "b"]])
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members["xl/workbook.xml"] = b'<!DOCTYPE x [<!ENTITY a "aaa">]>' + members["xl/workbook.xml"]
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    with pytest.raises(FileFormatError, match="entities"):
+    entity = b'<!DOCTYPE x [<!ENTITY a "aaa">]>'
+    for part in ("workbook.xml", "worksheets/sheet1.xml", "sharedStrings.xml"):
+        with _parts(path) as parts:
+            parts.setdefault("xl/sharedStrings.xml", b"<sst></sst>")
+            before = parts[f"xl/{part}"]
+            declaration, mark, rest = before.rpartition(b"?>")
+            parts[f"xl/{part}"] = declaration + mark + entity + rest
+        with pytest.raises(FileFormatError, match="entities"):
+            permix.read(path)
+        with _parts(path) as parts:
+            parts[f"xl/{part}"] = before
+
+
+def test_sheets_with_other_quotes_are_looked_over_as_well(tmp_path):
+    path = _book(tmp_path, [["pos1", "pos2"], ["a", "b"], ["b", "a"]])
+    _error_cell(path, "#REF!")
+    with _parts(path) as parts:
+        parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(b'"', b"'")
+    with pytest.raises(DataError, match="cell B2 holds #REF!"):
+        permix.read(path)
+    with _parts(path) as parts:
+        parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(b"'B2'", b"'XFD300000'")
+    with pytest.raises(FileFormatError, match="300,000 rows and 16,384 columns"):
+        permix.read(path)
+
+
+def test_a_long_text_that_many_cells_refer_to(tmp_path, monkeypatch):
+    path = _book(tmp_path, [["pos1", "pos2"]])
+    texts = ["pos1", "pos2", "a" * 1000, "b"]
+    cells = [(0, 1), *[(2, 3)] * 300]
+    rows = ["".join(f"<c t='s'><v>{text}</v></c>" for text in row) for row in cells]
+    with _parts(path) as parts:
+        sheet = (
+            f"<worksheet><sheetData>{''.join(f'<row>{row}</row>' for row in rows)}</sheetData></worksheet>"
+        )
+        parts["xl/worksheets/sheet1.xml"] = sheet.encode()
+        shared = "".join(f"<si><t>{text}</t></si>" for text in texts)
+        parts["xl/sharedStrings.xml"] = f"<sst>{shared}</sst>".encode()
+    assert permix.read(path).items == ("a" * 1000, "b")
+    monkeypatch.setenv("PERMIX_MAX_BYTES", "200000")
+    with pytest.raises(FileFormatError, match="sheet 'votes': it would unpack to more than 200000 bytes"):
+        permix.read(path)
+    with _parts(path) as parts:
+        parts["xl/sharedStrings.xml"] = b"<sst></sst>"
+    with pytest.raises(FileFormatError, match="cell 1 of row 1 refers to a text that is not there"):
         permix.read(path)
 
 
@@ -218,6 +268,28 @@ def test_columns_of_lists_are_left_out(tmp_path):
             assert permix.read(tmp_path / name).prefers(0, "y", "x")
 
 
+@pytest.mark.parametrize("kind", ["binary", "large_binary", "fixed"])
+def test_columns_of_bytes_are_left_out(tmp_path, kind):
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    of = arrow.binary(1) if kind == "fixed" else getattr(arrow, kind)()
+    columns = {"pos1": ["a", "b"], "pos2": ["b", "a"], "pos3": arrow.array([b"c", b"d"], type=of)}
+    parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
+    with pytest.warns(PermixWarning, match="bytes are left out: 'pos3'"):
+        assert permix.read(tmp_path / "x.parquet").items == ("a", "b")
+
+
+def test_keys_and_columns_that_are_there_twice(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"pos1": "a", "pos2": "b"}\n{"pos1": "a", "pos2": "b", "pos1": "c"}\n')
+    with pytest.raises(FileFormatError, match="line 2: a record has the key 'pos1' twice"):
+        permix.read(path)
+    path.write_text('{"pos1": "a", "pos1 ": "b"}\n')
+    with pytest.raises(FileFormatError, match=r"x\.jsonl: two columns are called 'pos1'"):
+        permix.read(path)
+
+
 def test_deep_json_is_refused(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": ' * 100_000 + "1" + "}" * 100_000)
@@ -256,4 +328,4 @@ def test_damaged_files_give_a_typed_error_or_a_reading(kind, tmp_path):
 
 
 def test_columns_of_letters():
-    assert [excel._column(letters) for letters in (b"A", b"Z", b"AA", b"XFD")] == [1, 26, 27, 16_384]
+    assert [column_number(letters) for letters in ("A", "Z", "AA", "XFD")] == [1, 26, 27, 16_384]

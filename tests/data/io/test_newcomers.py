@@ -114,6 +114,23 @@ def test_lists_that_are_refused(read, text, why):
 
 def test_names_with_marks_are_no_lists(read):
     assert read('pos1,pos2\n"Lee, A","Roe, B"\n"Roe, B",\n').items == ("Lee, A", "Roe, B")
+    for name in ("preference", "vote"):
+        with pytest.raises(DataError, match=r"line 2: the comma in 'Smith, John' could .* layout='orders'"):
+            read(f'voter,{name}\n1,"Smith, John"\n2,"Smith, Ann"\n3,"Roe, John"\n')
+    for lines, asked in (
+        ('"Ann, Bo"\n"Bo, Ann"\n', {}),
+        ('"Ann, Bo"\n', {"layout": "orders", "header": True}),
+    ):
+        assert read(f"preference\n{lines}", **asked).items == ("Ann", "Bo")
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_marks_in_names_are_read_as_they_were_written(ending, tmp_path):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    votes = permix.Rankings.from_orders([["a>b", "c;d", "e"], ["e", "a>b", "c;d"]])
+    permix.write(votes, tmp_path / f"v.{ending}")
+    assert orders(permix.read(tmp_path / f"v.{ending}")) == orders(votes)
 
 
 # -- files without telling endings ---------------------------------------------------------------------------

@@ -159,11 +159,11 @@ def test_metropolis_draws_follow_the_posterior():
     preferences = agents_of(POSETS, 4)
     for dispersions in (0.3, 1.0):
         models = models_of(dispersions)
-        agents = np.arange(len(POSETS))
+        agents = np.arange(0, len(POSETS), 3)
         jobs = Jobs.of(preferences.arrays(), agents, 0 * agents, np.array([CENTER]), models)
         orders, _, rates = mmp_draws(KEY, 3, jobs, size, 50, thin)
         rejected = 0
-        for agent, relation in enumerate(POSETS):
+        for agent, relation in enumerate(POSETS[::3]):
             distribution = oracle.posterior(relation, CENTER, oracle.geometric(dispersions))[1]
             # Four steps apart, draws of these chains are nearly independent; a third of them certainly are.
             assert total_variation(orders[agent], distribution) < total_variation_bound(

@@ -22,7 +22,7 @@ from permix.dp_mallows.state import empty_slots, new_cluster
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream
 from tests.dp_mallows.lists.test_top_lists import list_at, lists_of, naive_skips
-from tests.every_run import first_in_every_run
+from tests.every_run import first_in_every_run, pairs_in_every_run, turns_in_every_run
 from tests.oracles.dp_mallows import decay_distribution, kolmogorov_bound, log_integral
 from tests.oracles.mixtures import total_variation, total_variation_bound
 
@@ -144,7 +144,7 @@ def after(move, starts):
 
 # One item at a time.
 
-WAYS = pytest.mark.parametrize("way", ["counted", "tabulated", "walked"])
+WAYS = ("counted", "tabulated", "walked")
 SOURCES = pytest.mark.parametrize("way", ["counted", "tabulated"])
 
 
@@ -154,9 +154,7 @@ def conditional(pi, rest, item):
     return chances / chances.sum()
 
 
-@WAYS
-@pytest.mark.parametrize("shift", range(N_ITEMS))
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "shift", "way"), pairs_in_every_run(CASES, range(N_ITEMS), WAYS))
 def test_reinsertion_has_the_exact_conditional_distribution(case, shift, way):
     """The energies that are left are those of the item moved last; every item has its turn to be that."""
     made = Cluster(case, shift=shift, way=way)
@@ -177,8 +175,7 @@ def test_reinsertion_has_the_exact_conditional_distribution(case, shift, way):
     assert len(seen) > 3
 
 
-@WAYS
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "way"), turns_in_every_run(CASES, WAYS))
 def test_reinsertion_goes_where_its_probabilities_say(case, way):
     made = Cluster(case, way=way)
     pi = made.distribution_given_decays()
@@ -221,8 +218,7 @@ def moved_stagewise(made, order, places, exact):
     return True
 
 
-@WAYS
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "way"), turns_in_every_run(CASES, WAYS))
 def test_stagewise_distribution_and_its_correction(case, way):
     made = Cluster(case, way=way)
     pi = made.distribution_given_decays()
@@ -248,10 +244,12 @@ def test_stagewise_distribution_and_its_correction(case, way):
         assert abs(np.mean(taken) - rate) <= 5 * math.sqrt(rate * (1 - rate) / n_draws)
 
 
-@WAYS
-@pytest.mark.parametrize(("low", "high"), [(0, 2), (1, 4), (2, 5), (3, 5)])
-@pytest.mark.parametrize("case", CASES)
-def test_stagewise_within_a_window(case, low, high, way):
+WINDOWS = [(0, 2), (1, 4), (2, 5), (3, 5)]
+
+
+@pytest.mark.parametrize(("window", "way", "case"), turns_in_every_run(WINDOWS, WAYS, CASES))
+def test_stagewise_within_a_window(case, window, way):
+    low, high = window
     made = Cluster(case, way=way)
     pi = made.distribution_given_decays()
     start = (2, 0, 4, 1, 3)

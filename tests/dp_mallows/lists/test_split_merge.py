@@ -25,6 +25,7 @@ from permix.kernels.streams import new_stream, open_stream
 from permix.partitions import DirichletProcess, MixtureOfFiniteMixtures, PitmanYor
 from tests.dp_mallows.list_cases import FIVE, model_of, placed
 from tests.dp_mallows.lists.test_top_lists import naive_skips
+from tests.every_run import first_in_every_run, turns_in_every_run
 from tests.oracles.dp_mallows import mixture_of_finite_mixtures, pitman_yor
 from tests.oracles.mixtures import total_variation, total_variation_bound
 
@@ -81,7 +82,7 @@ def smart(model, side, first, second, draw, out, seed=0):
     return smart_allocation(stream(seed), *where, draw, out)
 
 
-@pytest.mark.parametrize(("first", "second"), [(0, 2), (2, 0), (1, 5), (4, 3)])
+@pytest.mark.parametrize(("first", "second"), first_in_every_run([(0, 2), (4, 3), (2, 0), (1, 5)], 2))
 def test_smart_allocations_are_a_distribution(first, second):
     side = np.array([1, 1, 1, 1, 1, 1, 0], dtype=np.int64)
     free = [i for i in range(6) if i not in (first, second)]
@@ -143,8 +144,9 @@ def test_blind_allocations_are_a_distribution():
     assert total_variation(frequencies, exact) < total_variation_bound(exact, 4000)
 
 
-@pytest.mark.parametrize("way", ["counted", "read"])
-@pytest.mark.parametrize("agents", [(2,), (0, 1, 3), (1, 5, 4, 2)])
+@pytest.mark.parametrize(
+    ("agents", "way"), turns_in_every_run([(2,), (0, 1, 3), (1, 5, 4, 2)], ["counted", "read"])
+)
 def test_centers_are_proposed_from_a_distribution(agents, way):
     side = np.zeros(7, dtype=np.int64)
     side[list(agents)] = 1

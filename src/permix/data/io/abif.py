@@ -30,7 +30,8 @@ _RATING = re.compile(r"/\s*([-+]?[0-9]+(?:\.[0-9]+)?)\s*")
 _BALLOTS = re.compile(r"\s*([0-9]{1,15})\s*[:*](.*)", re.DOTALL)
 _EXTENDED = re.compile(r":\s*(\{.*\})\s*\Z")
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_LINE = re.compile(r"\s*(#.*|\{.*\}\s*|=.*:.*|[0-9]{1,15}\s*[:*]\s*([\w\[\"].*)?|ABIF\b.*)?\s*")
+# Of lines without the blanks at their ends.
+_LINE = re.compile(r"#.*|\{.*\}|=[^:]*:.*|[0-9]{1,15}\s*[:*](?!\s*[^\s\w\[\"]).*|ABIF\b.*")
 
 
 def looks_like(head: str) -> bool:
@@ -40,7 +41,7 @@ def looks_like(head: str) -> bool:
     ballots = [line for line in lines if _BALLOTS.match(line)]
     return (
         bool(ballots)
-        and all(_LINE.fullmatch(line) for line in lines)
+        and all(_LINE.fullmatch(line.strip()) for line in lines)
         and any(re.search(r"[^\W\d]", _ballot_text(line)) for line in ballots)
     )
 

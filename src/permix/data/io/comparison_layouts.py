@@ -24,7 +24,7 @@ import numpy as np
 
 from permix.data.ballots import Entry
 from permix.data.io.column_names import plain
-from permix.data.io.table_columns import Table, missing_mask
+from permix.data.io.table_columns import BLANK, Table, is_blank, missing_mask
 from permix.data.labels import Array, Label
 from permix.errors import Argument, DataError, ParameterError
 
@@ -53,9 +53,13 @@ _TIE = frozenset(
             "same",
             "both",
         ),
-        *("neither", "nopreference", "indifferent", "05"),
+        *("neither", "nopreference", "indifferent"),
     ]
 )
+_NUMBER = re.compile(r"[-+]?[0-9]{1,9}(\.[0-9]{1,9})?")
+# Which side a number names; with a sign, 0 is a tie.
+_NUMBERED: dict[float, int] = {1: 0, 2: 1}
+_SIGNED: dict[float, int] = {1: 0, -1: 1, 0: 2}
 _SHOWN = re.compile(
     r"(item|option|alternative|alt|product|object|candidate|card|shown|profile|concept|statement)(\d+|[a-h])"
 )
@@ -194,18 +198,27 @@ TIE, OPEN = 2, 3
 
 def _results(table: Table, place: int, sides: Sides, names: Array) -> Array:
     """Of each row: 0 or 1 for the side that won, TIE, or OPEN."""
-    by_side, by_name = [], []
     entries = table.columns[place]
-    for row, entry in enumerate(entries):
-        text = "" if entry is None or entry != entry else str(entry).strip()
-        word = plain(text.strip("[]"))
-        if word in _TIE or not word or text in ("NA", "NaN", "nan"):
-            code: int | None = TIE if word in _TIE else OPEN
-            by_side.append(code)
-            by_name.append(code)
-            continue
-        by_side.append(next((side for side in (0, 1) if word in sides.codes[side]), None))
-        by_name.append(next((side for side in (0, 1) if names[row, side] == text), None))
+    texts = ["" if is_blank(entry) else _whole(entry).strip("[]") for entry in entries.tolist()]
+    values = [float(text) if _NUMBER.fullmatch(text) else None for text in texts]
+    coding = _SIGNED if -1 in values else _NUMBERED
+    graded = [value is not None and value not in coding for value in values]
+    coding = {} if any(graded) else coding
+    called = {plain(name) for name in names.ravel()}
+    by_side: list[int | None] = []
+    by_name: list[int | None] = []
+    for row, (text, value) in enumerate(zip(texts, values, strict=True)):
+        word = plain(text)
+        code: int | None = None
+        if value is not None:
+            code = coding.get(value)
+        elif word not in _TIE:
+            code = next((side for side in (0, 1) if word in sides.codes[side]), None) if word else OPEN
+        elif word not in called:
+            code = TIE
+        by_side.append(code)
+        named = next((side for side in (0, 1) if names[row, side] == text), None)
+        by_name.append(code if named is None and code in (TIE, OPEN) and value is None else named)
     for which, other in ((by_name, by_side), (by_side, by_name)):
         if None not in which:
             if None not in other and which != other:
@@ -216,9 +229,18 @@ def _results(table: Table, place: int, sides: Sides, names: Array) -> Array:
                 )
             return np.array(which, dtype=np.int64)
     neither = [a is None and b is None for a, b in zip(by_side, by_name, strict=True)]
-    row = neither.index(True) if any(neither) else by_name.index(None)
+    graded = [grade and nobody for grade, nobody in zip(graded, neither, strict=True)]
+    row = (graded if any(graded) else neither).index(True) if any(neither) else by_name.index(None)
+    said = f"{table.where(row)}: the winner {entries[row]!r}"
+    if graded[row]:
+        raise DataError(
+            f"{said} is a number that names no side: 1 and 2 do, or 1 and -1 with 0 for a tie; write "
+            f"{table.names[sides.first]}, {table.names[sides.second]} or tie instead"
+        )
+    if plain(texts[row]) in _TIE & called:
+        raise DataError(f"{said} could be a tie or the item of that name; rename the item")
     raise DataError(
-        f"{table.where(row)}: the winner {entries[row]!r} is neither of the two items "
+        f"{said} is neither of the two items "
         f"({names[row, 0]!r}, {names[row, 1]!r}), nor a side such as {table.names[sides.first]!r}, nor a tie"
     )
 
@@ -237,6 +259,7 @@ def _wide(table: Table, layout: str) -> Compared:
     shown = _shown_places(table)
     if len(shown) > 1:
         sets = [list(row) for row in zip(*[_texts(table, place) for place in shown], strict=True)]
+        _refuse_missing_words(table, shown, _places(table, (*_BEST, *_WORST, *_CHOSEN)))
     else:
         listed = _texts(table, _places(table, _LISTED)[0])
         sets = [[part.strip() or None for part in re.split("[;|,]", text or "")] for text in listed]
@@ -248,6 +271,24 @@ def _wide(table: Table, layout: str) -> Compared:
     entries = np.array([name for row in offered for name in row], dtype=object)
     where = table.where
     return _tasks(entries, rows, starts, best, worst, where)
+
+
+def _refuse_missing_words(table: Table, shown: list[int], answers: list[int]) -> None:
+    """Refuse NA where it may be an item: it stands before another, or is shown and chosen in one row."""
+    entries = [table.columns[place].tolist() for place in shown]
+    said = [[isinstance(entry, str) and entry in BLANK - {""} for entry in column] for column in entries]
+    if not any(map(any, said)):
+        return
+    missing = [missing_mask(table.columns[place]).tolist() for place in shown]
+    for row in range(table.n_rows):
+        words = [entries[at][row] for at in range(len(shown)) if said[at][row]]
+        last = max((at for at in range(len(shown)) if not missing[at][row]), default=-1)
+        inside = any(said[at][row] for at in range(last))
+        if inside or (words and any(table.columns[place][row] in words for place in answers)):
+            raise DataError(
+                f"{table.where(row)}: {words[0]!r} could be an item or stand for nothing; rename the item, "
+                "or leave such entries blank"
+            )
 
 
 def _named_items(

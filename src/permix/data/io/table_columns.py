@@ -173,4 +173,5 @@ def refuse_same_names(path: PathLike, names: list[str], line: int) -> None:
     """Refuse a header with two columns of one name."""
     for first, _ in repeats(names):
         called = f"are called {names[first]!r}; rename one" if names[first] else "have no name; name them"
-        raise FileFormatError(f"{path}, line {line}: two columns {called}", path, line)
+        where = f"{path}, line {line}" if line else str(path)  # names that stand in no line
+        raise FileFormatError(f"{where}: two columns {called}", path, line or None)

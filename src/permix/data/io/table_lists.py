@@ -6,10 +6,11 @@ import re
 
 from permix.data.io.column_names import plain
 from permix.data.io.table_columns import Table, missing_mask, naturals
+from permix.data.io.table_layouts import position
 from permix.data.labels import Array, Label, as_objects
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError
+from permix.errors import Argument, DataError
 
 SEPARATORS = (">", ";", "|", ",")
 # A name that no column has.
@@ -31,12 +32,33 @@ def with_lists(table: Table, layout: str) -> Table:
         return table
     said = layout == "orders" and len(table.names) == 1
     for place, column in enumerate(table.columns):
+        called = table.names[place]
+        if position(called) is not None or re.fullmatch(r"rank\d+", plain(called)):
+            continue  # one item of an ordering, whatever marks are in its name
         mark = _separator(column)
-        if mark == ">" or (mark and (said or table.numbered or plain(table.names[place]) in LISTS)):
+        if mark == ">" or (mark and (said or table.numbered or plain(called) in LISTS)):
+            if mark == "," and layout != "orders" and not _parts_move(column):
+                row = next(row for row, entry in enumerate(column) if "," in str(entry))
+                raise DataError(
+                    f"{table.where(row)}: the comma in {str(column[row])!r} could separate items or be part "
+                    "of a name. If it separates items, say ",
+                    Argument("layout", "orders"),
+                    "; if not, call the column otherwise",
+                )
             names = list(table.names)
             names[place] = LISTED
             return table._replace(names=names)
     return table
+
+
+def _parts_move(column: Array) -> bool:
+    """Whether what commas separate stands at different places, as items do and parts of names do not."""
+    places: dict[str, set[int]] = {}
+    for entry in column[~missing_mask(column)]:
+        for place, part in enumerate(str(entry).split(",")):
+            places.setdefault(part.strip(), set()).add(place)
+    moving = sum(len(found) > 1 for found in places.values())
+    return 2 * moving >= len(places)
 
 
 def _separator(column: Array) -> str | None:

@@ -148,9 +148,9 @@ def _table_of_file(
     path: PathLike, delimiter: str | None, header: bool | None, layout: str, sheet: str | None
 ) -> Table:
     whole = read_lines(path, delimiter, sheet, ragged=layout == "orders")
-    decide = partial(has_header, path, known=_is_known, numbers_may_be_names=True)
+    decide = partial(has_header, path, known=is_known, numbers_may_be_names=True)
     if layout == "orders":
-        decide = partial(orders_have_header, path, known=_is_known)
+        decide = partial(orders_have_header, path, known=is_known)
     found, lines = split_header(path, whole, header, decide)
     names = found
     if names is None:
@@ -162,7 +162,8 @@ def _table_of_file(
     return Table.of_lines(path, list(names), lines)._replace(numbered=found is None)
 
 
-def _is_known(name: str) -> bool:
+def is_known(name: str) -> bool:
+    """Whether the name of a column says what it holds."""
     return is_usual_name(name) or (table_layouts.is_place(name) and not name.isdecimal())
 
 
@@ -490,6 +491,9 @@ def _compared(
     found, codes = encode_items(
         naturals(stated.entries), names, None, lambda position: table.where(int(stated.row[position]))
     )
+    if (codes < 0).any():
+        where = table.where(int(stated.row[np.argmax(codes < 0)]))
+        raise DataError(f"{where}: an item is missing or called NA; fill it in or rename it")
     row = stated.row[stated.better]
     if int(counts[row].sum()) > MOST_COMPARISONS:
         raise DataError(f"{table.source}: the counts stand for more than {MOST_COMPARISONS:,} comparisons")

@@ -12,6 +12,7 @@ import permix
 from permix.data.ballots import Ballots
 from permix.data.io.ballots import dominion
 from permix.data.io.ballots.formats import recognize
+from permix.data.io.ballots.rank_columns import rank_in
 from permix.data.io.ballots.votekit import from_votekit
 from permix.errors import DataError, FileFormatError, PermixError
 from tests.data.io.ballots import writers
@@ -125,12 +126,29 @@ def test_scottish_wards(tmp_path):
         recognize(path).read(None)
 
 
+def test_ranks_that_names_of_columns_say():
+    names = {
+        "For Mayor Choice 3 (55 (a) b)": ("For Mayor", 3),
+        "  Mayor :  2nd   choice ": ("Mayor", 2),
+        "rank_10": ("", 10),
+        "Ranking #1": ("", 1),
+        "Ward (2) - 1st Preference": ("Ward (2)", 1),
+        "Choice": None,
+        "frank1": None,
+        "x" * 500 + " rank 1": None,
+        "a" + " " * 100_000 + "b": None,
+    }
+    assert {name: rank_in(name) for name in names} == names
+
+
 def test_several_contests_are_listed_and_asked_for(tmp_path):
     path = writers.hart(profile_of(5, NAMES[0]), NAMES[0], tmp_path)
     with pytest.raises(DataError, match=r"2 contests: m \(Mayor\), c \(Clerk\).*contest"):
         permix.read(path)
     with pytest.raises(DataError, match="no contest called 'Sheriff'"):
         permix.read(path, contest="Sheriff")
+    with pytest.raises(DataError, match="2 contests whose names contain 'r'"):
+        permix.read(path, contest="r")
     assert permix.read(path, contest="mayor").n_items <= 4
 
 

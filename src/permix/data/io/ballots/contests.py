@@ -28,9 +28,9 @@ def chosen_contest(contests: Mapping[str, str], asked: str | None, source: objec
     found = [number for number, name in called.items() if name == part]
     found = found or [number for number, name in called.items() if part and part in name]
     if len(found) != 1:
-        how_many = f"{len(found)} contests" if found else "no contest"
+        said = f"{len(found)} contests whose names contain" if found else "no contest called"
         likely = {number: contests[number] for number in found or contests}
-        raise DataError(f"{source} has {how_many} called {wanted!r}; it has {_listed(likely)}")
+        raise DataError(f"{source} has {said} {wanted!r}; it has {_listed(likely)}")
     return found[0]
 
 

@@ -37,10 +37,10 @@ SEVERAL = frozenset(["overvote", "overvoted"])
 WEIGHTS = USUAL_NAMES["count"] | {"weight"}
 IDS = USUAL_NAMES["agent"] | {"castvoterecord", "cvr", "ballotid", "id", "recordid", "ballot"}
 # ``For Mayor Choice 3 (55 ...)``: the contest, the rank, and whatever the machine adds.
-_RANK = re.compile(r"\s*(.*?)[\s_:-]*\b(?:rank|choice|ranking)[\s_#]*(\d+)\s*(?:\(.*\))?\s*", re.IGNORECASE)
-_NTH = re.compile(
-    r"\s*(.*?)[\s_:-]*\b(\d+)(?:st|nd|rd|th)[\s_](?:choice|rank|pref\w*)\s*(?:\(.*\))?\s*", re.IGNORECASE
-)
+# Looked for in names without the blanks at their ends, blanks in them being one each.
+_RANK = re.compile(r"\b(?:ranking|rank|choice)[ _#]*([0-9]{1,6}) ?(?:\(.*\))?\Z", re.IGNORECASE)
+_NTH = re.compile(r"\b([0-9]{1,6})(?:st|nd|rd|th)[ _](?:choice|rank|pref\w*) ?(?:\(.*\))?\Z", re.IGNORECASE)
+MOST_CHARACTERS = 500  # of a name that may say a rank
 MOST_COLUMNS = 10_000
 # Codes of entries at a rank that are no candidates, besides UNNAMED: a word for nothing, and nothing.
 MARK, BLANK = -2, -3
@@ -92,6 +92,15 @@ def recognized(source: Source) -> str | None:
     return f"columns {names[some[1]]!r} to {names[some[max(some)]]!r} hold the ranks"
 
 
+def rank_in(name: str) -> tuple[str, int] | None:
+    """Return the contest and the rank that the name of a column says; None where it says none."""
+    if len(name) > MOST_CHARACTERS:
+        return None
+    text = " ".join(name.split())
+    match = _RANK.search(text) or _NTH.search(text)
+    return None if match is None else (text[: match.start()].rstrip(" _:-"), int(match[1]))
+
+
 def header_of(names: list[str]) -> Header | None:
     """Read the names of the columns; None where no two are ranks that begin at 1."""
     if {"best", "worst"} <= {plain(name) for name in names}:
@@ -100,12 +109,12 @@ def header_of(names: list[str]) -> Header | None:
     weight = agent = None
     others: dict[str, int] = {}
     for place, name in enumerate(names[:MOST_COLUMNS]):
-        match = _RANK.fullmatch(str(name)) or _NTH.fullmatch(str(name))
-        if match is not None:
-            of_contest = ranks.setdefault(match[1].strip(), {})
-            if int(match[2]) in of_contest:
+        said = rank_in(str(name))
+        if said is not None:
+            of_contest = ranks.setdefault(said[0], {})
+            if said[1] in of_contest:
                 return None  # two columns for one rank: the reader of tables says so
-            of_contest[int(match[2])] = place
+            of_contest[said[1]] = place
         elif plain(name) in WEIGHTS and weight is None:
             weight = place
         elif (plain(name) in IDS or (place == 0 and not str(name).strip())) and agent is None:
@@ -146,7 +155,9 @@ def read(source: Source, contest: str | None) -> Ballots:
     told = tuple(sorted(marks.marks))
     done = "read as ranks left empty, or as overvotes"
     n_told = int(counts[((codes == MARK) | (codes == UNNAMED)).any(axis=1)].sum())
-    audit = (Entry("entries that are marks and no candidates", done, n_told, told),) if told else ()
+    audit = (
+        (Entry("ballots with entries that are marks and no candidates", done, n_told, told),) if told else ()
+    )
     whole = Ballots(
         items=tuple(marks.candidates),
         n_ranks=len(by_rank),

@@ -16,29 +16,28 @@ import zlib
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from permix.data.io.containers.sheet_scan import scan_sheet, text_lengths
 from permix.data.io.text_files import PathLike
 from permix.errors import Argument, DataError, FileFormatError, PermixWarning
-from permix.files import check_sizes, read_unpacked, unpacking_limit
+from permix.files import check_sizes, read_unpacked, too_large, unpacking_limit
 
 # Cells of the rectangle that a sheet fills.
 MOST_CELLS = 50_000_000
-_ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
-_CELL = re.compile(rb"<((?:\w+:)?)c\b([^>]*?)(?:/>|>(.*?)</\1c>)", re.DOTALL)
-_PLACE = re.compile(rb'\br="([A-Z]{1,4})([0-9]{1,8})"')
-_FORMULA, _VALUE = re.compile(rb"<(?:\w+:)?f\b"), re.compile(rb"<(?:\w+:)?v>[^<]")
-_NUMBER = re.compile(rb'\br="([0-9]{1,8})"')
+_HAS_CELLS = re.compile(rb"<(?:\w+:)?c[\s/>]")
+_TEXTS = "sharedstrings"
 
 
 class _Workbook(NamedTuple):
     content: bytes
     sheets: dict[str, bytes]  # by name: the XML of each, where there are cells
+    texts: bytes | None  # the XML of texts that cells refer to
 
 
 def read_sheet(path: PathLike, sheet: str | None = None) -> tuple[list[int], list[list[str]]]:
     """Return the rows of a sheet as text with their numbers; an error lists the sheets where it is open."""
     book = _workbook(path)
     name = _chosen(path, book, sheet)
-    _look_over(path, name, book.sheets[name])
+    _look_over(path, name, book)
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError:
@@ -90,7 +89,14 @@ def _workbook(path: PathLike) -> _Workbook:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_sizes(archive, len(content), unpacking_limit())
+            members = archive.namelist()
+            if len({member.casefold() for member in members}) < len(members):
+                raise ValueError("a part of it is there twice")
             targets = _targets(archive)
+            texts = [member for member in members if _TEXTS in member.casefold().rpartition("/")[2]]
+            if len(texts) > 1:
+                raise ValueError("it has two tables of texts")
+            shared = archive.read(texts[0]) if texts else None
             sheets = {name: archive.read(member) for name, member in targets.items()}
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}", path) from error
@@ -102,7 +108,7 @@ def _workbook(path: PathLike) -> _Workbook:
         raise FileFormatError(
             f"{path}: not an Excel file of the kind .xlsx, or damaged ({why}); save it as .xlsx or CSV", path
         ) from error
-    return _Workbook(content, {name: xml for name, xml in sheets.items() if _CELL.search(xml)})
+    return _Workbook(content, {name: xml for name, xml in sheets.items() if _HAS_CELLS.search(xml)}, shared)
 
 
 def _targets(archive: zipfile.ZipFile) -> dict[str, str]:
@@ -129,60 +135,30 @@ def _xml(archive: zipfile.ZipFile, member: str) -> ElementTree.Element:
     return ElementTree.fromstring(content)
 
 
-def _look_over(path: PathLike, name: str, xml: bytes) -> None:
-    """Refuse a rectangle that is too large, and cells that calamine would give as blanks."""
-    if b"<!DOCTYPE" in xml or b"<!ENTITY" in xml:
-        raise FileFormatError(f"{path}: XML with entities is not read", path)
-    rows: list[int] = []
-    columns: list[int] = []
-    without_value: list[tuple[str, str]] = []
-    unavailable: list[str] = []
-    in_row = n_cells = n_rows = 0
-    pieces = _ROW.split(xml)
-    for attributes, body in zip(pieces[1::2], pieces[2::2], strict=True):
-        n_rows, in_row = n_rows + 1, 0
-        if number := _NUMBER.search(attributes):
-            rows.append(int(number[1]))
-        for _, about, inside in _CELL.findall(body):
-            in_row += 1
-            place = _PLACE.search(about)
-            at = (place[1] + place[2]).decode() if place else f"a cell of row {n_rows}"
-            if place:
-                columns.append(_column(place[1]))
-                rows.append(int(place[2]))
-            if b't="e"' in about:
-                error = re.search(rb"v>([^<]*)</", inside)
-                shown = error[1].decode(errors="replace") if error else "an error"
-                if shown == "#N/A":
-                    unavailable.append(at)
-                else:
-                    without_value.append((at, shown))
-            elif b't="str"' not in about and _FORMULA.search(inside) and not _VALUE.search(inside):
-                without_value.append((at, "a formula that was never computed"))
-        n_cells = max(n_cells, in_row)
-    height = max([*rows, n_rows]) - min([*rows, n_rows]) + 1
-    width = max([*columns, n_cells])
-    if height * width > MOST_CELLS:
+def _look_over(path: PathLike, name: str, book: _Workbook) -> None:
+    """Refuse a rectangle or texts that are too large, and cells that calamine would give as blanks."""
+    try:
+        scan = scan_sheet(book.sheets[name], [] if book.texts is None else text_lengths(book.texts))
+    except ValueError as error:
         raise FileFormatError(
-            f"{path}: sheet {name!r} goes over {height:,} rows and {width:,} columns; delete what stands far "
-            "away from the table, or save the sheet as CSV",
+            f"{path}, sheet {name!r}: {error}; save it again as .xlsx or CSV", path
+        ) from error
+    if scan.height * scan.width > MOST_CELLS:
+        raise FileFormatError(
+            f"{path}: sheet {name!r} goes over {scan.height:,} rows and {scan.width:,} columns; delete what "
+            "stands far away from the table, or save the sheet as CSV",
             path,
         )
-    if without_value:
-        at, shown = without_value[0]
-        more = f" (so do {len(without_value) - 1} others)" if len(without_value) > 1 else ""
+    if scan.n_bytes > unpacking_limit():
+        raise FileFormatError(too_large(unpacking_limit(), f"{path}, sheet {name!r}: "), path)
+    if scan.without_value:
+        at, shown = scan.without_value
+        more = f" (so do {scan.n_without_value - 1} others)" if scan.n_without_value > 1 else ""
         raise DataError(f"{path}, sheet {name!r}: cell {at} holds {shown}{more}; mend it, or empty the cell")
-    if unavailable:
-        n = len(unavailable)
-        said = f"{path}, sheet {name!r}: {n} cell{'s' * (n > 1)} with #N/A, the first {unavailable[0]}"
+    if scan.unavailable:
+        n = scan.n_unavailable
+        said = f"{path}, sheet {name!r}: {n} cell{'s' * (n > 1)} with #N/A, the first {scan.unavailable}"
         warnings.warn(f"{said}, are read as blank", PermixWarning, stacklevel=6)
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
 
 
 def _warn_of_dates(path: PathLike, rows: list[list[Any]], first: int) -> None:

@@ -46,9 +46,25 @@ def _records(path: PathLike) -> list[tuple[int, dict[str, Any]]]:
 
 def _parsed(path: PathLike, text: str, line: int) -> Any:
     try:
-        return json.loads(text, parse_constant=lambda _: None)
+        return json.loads(text, parse_constant=lambda _: None, object_pairs_hook=_record)
+    except _Twice as error:
+        where = f"{path}, line {line}" if "\n" not in text else str(path)  # a list of records has many
+        raise FileFormatError(f"{where}: {error}", path) from error
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path}, line {line}: not JSON ({error})", path, line) from error
+
+
+class _Twice(Exception):
+    pass
+
+
+def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _Twice(f"a record has the key {twice!r} twice; keep one")
+    return found
 
 
 def _entry(value: Any) -> str:

@@ -52,7 +52,7 @@ def _plain_columns(arrow: Any, file: Any, path: PathLike) -> list[str]:
     if about.num_rows < 0 or declared > most:
         raise FileFormatError(too_large(most, f"{path}: "), path)
     nested = [field.name for field in schema if arrow.types.is_nested(field.type)]
-    binary = [field.name for field in schema if arrow.types.is_binary(field.type)]
+    binary = [field.name for field in schema if _is_bytes(arrow, field.type)]
     if nested or binary:
         listed = ", ".join(map(repr, [*nested, *binary][:5]))
         warnings.warn(
@@ -64,6 +64,16 @@ def _plain_columns(arrow: Any, file: Any, path: PathLike) -> list[str]:
     if len(set(schema.names)) < len(schema.names):
         raise FileFormatError(f"{path}: two columns have the same name; rename one", path)
     return names
+
+
+def _is_bytes(arrow: Any, of: Any) -> bool:
+    types = arrow.types
+    if types.is_dictionary(of):
+        return _is_bytes(arrow, of.value_type)
+    view = getattr(types, "is_binary_view", lambda of: False)  # not in older versions
+    return bool(
+        types.is_binary(of) or types.is_large_binary(of) or types.is_fixed_size_binary(of) or view(of)
+    )
 
 
 def _is_text(arrow: Any, of: Any) -> bool:

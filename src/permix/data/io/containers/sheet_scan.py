@@ -1,0 +1,185 @@
+"""What the XML of an Excel sheet holds, before a library takes memory for it.
+
+The XML is gone through once, event by event, with what the library would make of it: the rectangle that the
+cells fill, cells without a value, and how much text the cells refer to: a long text that many cells refer
+to is stored once and read as often as they do.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from xml.parsers import expat
+
+_PLACE = re.compile(r"([A-Za-z]{1,3})([0-9]{1,8})")
+_WHOLE = re.compile(r"[0-9]{1,8}")
+
+
+class Scan(NamedTuple):
+    """What there is in a sheet."""
+
+    height: int
+    width: int
+    n_bytes: int  # of all text that cells refer to
+    n_without_value: int
+    without_value: tuple[str, str] | None  # where the first is, and what it holds
+    n_unavailable: int
+    unavailable: str | None  # where the first #N/A is
+
+
+def scan_sheet(xml: bytes, lengths: list[int]) -> Scan:
+    """Look a sheet over; ``lengths`` are those of the texts that cells refer to by number."""
+    found = _Cells(lengths)
+    _parse(xml, found)
+    return found.scan()
+
+
+def text_lengths(xml: bytes) -> list[int]:
+    """Return the bytes of each text that cells may refer to."""
+    found = _Texts()
+    _parse(xml, found)
+    return found.lengths
+
+
+def column_number(letters: str) -> int:
+    """Return the number of a column: A is 1, AA is 27."""
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + ord(letter) - 64
+    return number
+
+
+class _Events:
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        raise NotImplementedError
+
+    def end(self, name: str) -> None:
+        raise NotImplementedError
+
+    def text(self, text: str) -> None:
+        raise NotImplementedError
+
+
+def _parse(xml: bytes, events: _Events) -> None:
+    """Go through XML; a ``ValueError`` where it has entities, is no UTF-8, or is damaged."""
+
+    def refuse(*_: object) -> None:
+        raise ValueError("XML with entities")
+
+    def declared(version: str, encoding: str | None, standalone: int) -> None:
+        if encoding is not None and encoding.lower() not in ("utf-8", "utf8", "us-ascii"):
+            raise ValueError(f"XML in {encoding[:40]}, not in UTF-8")
+
+    if b"\0" in xml:
+        raise ValueError("XML that is not UTF-8")
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = refuse
+    parser.XmlDeclHandler = declared
+    parser.StartElementHandler = events.start
+    parser.EndElementHandler = events.end
+    parser.CharacterDataHandler = events.text
+    parser.buffer_text = True
+    try:
+        parser.Parse(xml, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"damaged XML: {error}") from error
+
+
+class _Texts(_Events):
+    def __init__(self) -> None:
+        self.lengths: list[int] = []
+        self._inside = False
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if name.rpartition(":")[2] == "si":
+            self.lengths.append(0)
+            self._inside = True
+
+    def end(self, name: str) -> None:
+        if name.rpartition(":")[2] == "si":
+            self._inside = False
+
+    def text(self, text: str) -> None:
+        if self._inside:
+            self.lengths[-1] += len(text.encode(errors="replace"))
+
+
+class _Cells(_Events):
+    def __init__(self, lengths: list[int]) -> None:
+        self._lengths = lengths
+        self._row, self._column, self._next = 1, 0, 1
+        self._top, self._bottom, self._right = 2**62, 0, 0
+        self._n_bytes = self._n_without = self._n_unavailable = 0
+        self._without: tuple[str, str] | None = None
+        self._unavailable: str | None = None
+        self._at, self._type = "", ""
+        self._formula = self._in_value = False
+        self._value: list[str] = []
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        local = name.rpartition(":")[2]
+        if local == "v":
+            self._in_value = True
+        elif local == "c":
+            self._cell(attributes)
+        elif local == "f":
+            self._formula = True
+        elif local == "row":
+            number = attributes.get("r")
+            if number is not None and not _WHOLE.fullmatch(number):
+                raise ValueError(f"a row is numbered {number[:40]!r}")
+            self._row, self._column = self._next if number is None else int(number), 0
+
+    def _cell(self, attributes: dict[str, str]) -> None:
+        at = attributes.get("r")
+        if at is None:
+            self._column += 1
+            self._at = f"{self._column} of row {self._row}"
+        else:
+            place = _PLACE.fullmatch(at)
+            if place is None:
+                raise ValueError(f"a cell stands at {at[:40]!r}")
+            self._column, self._row, self._at = column_number(place[1]), int(place[2]), at
+        self._top, self._bottom = min(self._top, self._row), max(self._bottom, self._row)
+        self._right = max(self._right, self._column)
+        self._type, self._formula, self._value = attributes.get("t", ""), False, []
+
+    def end(self, name: str) -> None:
+        local = name.rpartition(":")[2]
+        if local == "v":
+            self._in_value = False
+        elif local == "row":
+            self._next = self._row + 1
+        elif local == "c":
+            value = "".join(self._value)
+            if self._type == "s" and value:
+                number = int(value) if _WHOLE.fullmatch(value.strip()) else -1
+                if not 0 <= number < len(self._lengths):
+                    raise ValueError(f"cell {self._at} refers to a text that is not there")
+                self._n_bytes += self._lengths[number]
+            elif self._type == "e" and value.strip() == "#N/A":
+                self._n_unavailable += 1
+                self._unavailable = self._unavailable or self._at
+            elif self._type == "e":
+                self._lacks(value.strip()[:40] or "an error")
+            elif self._type != "str" and self._formula and not value:
+                self._lacks("a formula that was never computed")
+
+    def _lacks(self, shown: str) -> None:
+        self._n_without += 1
+        self._without = self._without or (self._at, shown)
+
+    def text(self, text: str) -> None:
+        if self._in_value:
+            self._value.append(text)
+
+    def scan(self) -> Scan:
+        return Scan(
+            max(self._bottom - self._top + 1, 0),
+            self._right,
+            self._n_bytes,
+            self._n_without,
+            self._without,
+            self._n_unavailable,
+            self._unavailable,
+        )
