@@ -129,7 +129,10 @@ def test_cleaning_takes_covariates_and_attributes_along():
     merged = permix.clean(marked, names="merge", min_support=2)
     assert merged.items == ("Ann", "Bo", "Smith, J")
     assert merged.item_attributes["party"].tolist() == ["Red", "Blue", "Green"]
-    drawn = permix.clean(marked, overvotes="random")  # each ballot has a row of its own then
+    assert permix.clean(marked, overvotes="random").covariates["precinct"].tolist() == list("nnss")
+    rows[0] = [["Ann", "Bo"]]  # each of the two ballots has a row of its own then
+    given = {"items": marked.items, "counts": marked.counts, "covariates": marked.covariates}
+    drawn = permix.clean(Ballots.from_rows(rows, **given), overvotes="random")
     assert drawn.covariates["precinct"].tolist() == list("nnnss")
 
 
