@@ -118,7 +118,7 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
             idle = (Argument("row_column"), ", ", Argument("ignore"), " and ", Argument("header"))
             with about_parameters():
                 raise DataError(*idle, f" are for CSV files; {file.name} has no column names")
-        from permix.data.io.numpy_files import read_npy, read_sparse
+        from permix.data.io.containers.numpy_files import read_npy, read_sparse
 
         if file.suffix == ".npz":
             from scipy import sparse

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from permix.data.io.numpy_files import read_npy, read_sparse
+from permix.data.io.containers.numpy_files import read_npy, read_sparse
 from permix.errors import FileFormatError
 
 

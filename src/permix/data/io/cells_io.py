@@ -33,9 +33,9 @@ from permix.data.csr import equal_pair
 from permix.data.io import cells_layout as layout_of
 from permix.data.io.category_cells import read_categories
 from permix.data.io.containers.lines import read_lines
+from permix.data.io.containers.numpy_files import read_sparse
 from permix.data.io.headers import DECIMAL_COMMA, NOTHING, has_header, is_number, split_header
 from permix.data.io.item_table import attributes_from
-from permix.data.io.numpy_files import read_sparse
 from permix.data.io.polis import is_polis, read_polis
 from permix.data.io.table_columns import Table, missing_mask, naturals
 from permix.data.io.text_files import PathLike, check_file, plain_suffix
