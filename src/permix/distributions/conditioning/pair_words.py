@@ -43,11 +43,6 @@ class PairWords(NamedTuple):
         """Number of items."""
         return self.blocks.shape[1] - 1
 
-    def part(self, rows: Array) -> PairWords:
-        """Return some of the different rows."""
-        said, against, columns = (np.ascontiguousarray(each[:, rows]) for each in self[:3])
-        return PairWords(said, against, columns, self.counts[rows], self.shapes[rows], self.blocks)
-
     def distances(self, centers: Array) -> Array:
         """Count the pairs of each row that each center reverses, int32 (centers, rows)."""
         out = np.zeros((len(centers), len(self.counts)), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Rounds of EM over rows as words of their pairs, for EM and for the k-means that it starts from."""
+"""Rounds of EM over rows as words of their pairs, one by one or a whole climb at once."""
 
 from __future__ import annotations
 

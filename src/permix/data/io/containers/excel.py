@@ -59,11 +59,6 @@ def read_sheet(path: PathLike, sheet: str | None = None) -> tuple[list[int], lis
     return [number for number, _ in lines], [row for _, row in lines]
 
 
-def sheet_names(path: PathLike) -> list[str]:
-    """Return the names of the sheets that have cells."""
-    return list(_workbook(path).sheets)
-
-
 def _chosen(path: PathLike, book: _Workbook, sheet: str | None) -> str:
     names = list(book.sheets)
     if sheet is not None:
