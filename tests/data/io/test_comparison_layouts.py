@@ -79,6 +79,11 @@ def test_columns_of_zeros_and_ones(read):
         read(text.replace("1,0,0", "1,1,0", 1))
 
 
+def test_columns_of_one_side_and_ties_are_no_two_sides(read):
+    with pytest.raises(DataError, match="no column for the winner"):
+        read("model_a,model_b,winner_model_a,winner_tie\nx,y,0,1\ny,z,1,0\n", layout="matches")
+
+
 def test_without_annotators_each_row_is_one(read):
     votes = read("item1,item2,winner\na,b,a\nb,a,b\n")
     assert stated(votes) == {1: [("a", "b")], 2: [("b", "a")]}

@@ -40,21 +40,10 @@ _WINNER = (
     *("chosen", "vote", "label"),
 )
 _TIE = frozenset(
-    [
-        *(
-            "tie",
-            "tied",
-            "tie(bothbad)",
-            "tiebothbad",
-            "bothbad",
-            "bothgood",
-            "draw",
-            "equal",
-            "same",
-            "both",
-        ),
-        *("neither", "nopreference", "indifferent"),
-    ]
+    (
+        *("tie", "tied", "tie(bothbad)", "tiebothbad", "bothbad", "bothgood", "draw", "equal", "same"),
+        *("both", "neither", "nopreference", "indifferent"),
+    )
 )
 _NUMBER = re.compile(r"[-+]?[0-9]{1,9}(\.[0-9]{1,9})?")
 # Which side a number names; with a sign, 0 is a tie.
@@ -69,7 +58,7 @@ _WORST = ("worst", "least", "leastpreferred", "worstitem", "leastimportant")
 _CHOSEN = ("chosen", "choice", "selected", "picked", "choose")
 _TASK = ("task", "set", "question", "screen", "choiceset", "choicetask", "scenario", "trial", "block", "card")
 _BOTH = ("bw", "bestworst", "maxdiff", "response", "choice", "answer", "value", "chosen")
-_YES, _NO = frozenset(["1", "true", "yes", "y", "x"]), frozenset(["", "0", "false", "no", "n", "NA", "nan"])
+_YES, _NO = frozenset(["1", "true", "yes", "y", "x"]), frozenset(["", "0", "false", "no", "n"])
 
 
 class Compared(NamedTuple):
@@ -116,6 +105,8 @@ def _one_hot(table: Table, sides: Sides) -> list[int]:
     """Columns of 0 and 1 that say which side won: ``winner_model_a``, ``winner_model_b``, ``winner_tie``."""
     found = [plain(name) for name in table.names]
     names = [f"winner{found[place]}" for place in (sides.first, sides.second)]
+    if not all(name in found for name in names):
+        return []  # one side and ties would otherwise be read as two sides
     return [found.index(name) for name in (*names, "winnertie") if name in found]
 
 
