@@ -24,13 +24,9 @@ TEXT = """\ufeff# a comment
 
 
 @pytest.fixture
-def read(tmp_path):
-    def of(text, name="x.abif", **options):
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return permix.read(path, **options)
-
-    return of
+def read(read):
+    """Files are ABIF unless their name says otherwise."""
+    return lambda text, name="x.abif", **options: read(text, name, **options)
 
 
 def levels(votes):

@@ -8,18 +8,7 @@ import io
 import numpy as np
 import pytest
 
-import permix
 from permix.errors import CycleError, DataError, PermixError
-
-
-@pytest.fixture
-def read(tmp_path):
-    def of(text, name="x.csv", **options):
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return permix.read(path, **options)
-
-    return of
 
 
 def stated(votes):

@@ -17,16 +17,6 @@ SCOTTISH = '3,1\n10,1,2,3\n{}\n"Candidate 1","A","P"\n"Candidate 2","B","P"\n"Ca
 VOTEKIT = "VoteKit RankProfile\nCandidates\n{}\nRanking_1,Ranking_2,Weight\n{}\n"
 
 
-@pytest.fixture
-def read(tmp_path):
-    def of(text, name="x.csv", **options):
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return permix.read(path, **options)
-
-    return of
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
