@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 
-.PHONY: demo test test-slow lint docs bench clean
+.PHONY: demo test test-slow tutorials lint docs bench reproduce clean
 
 $(VENV)/.base: pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -21,10 +21,14 @@ demo: $(VENV)/.base
 
 # Bytecode that is kept halves the time it takes to find the tests.
 test: $(VENV)/.dev
-	env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -n auto --dist loadfile -m "not slow" $(ARGS)
+	env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -n auto --dist loadfile -m "not slow and not tutorial" $(ARGS)
 
 test-slow: $(VENV)/.dev
 	$(PY) -m pytest -n auto -m slow $(ARGS)
+
+# What the tutorials show is what the commands print.
+tutorials: $(VENV)/.dev
+	$(PY) -m pytest -n auto -m tutorial tests/test_tutorials.py $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -37,7 +41,11 @@ docs: $(VENV)/.dev
 	@echo "docs/_build/html/index.html"
 
 bench: $(VENV)/.dev
-	$(PY) -m benchmarks $(ARGS)
+	$(PY) -m benchmarks --page build/benchmarks.md $(ARGS)
+
+# At the papers' own sizes, hours; ARGS="table2 fig3" for some, ARGS="all --quick" for small ones.
+reproduce: $(VENV)/.dev
+	$(PY) -m benchmarks.reproduce $(or $(ARGS),all) --page build/reproductions.md
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build build dist

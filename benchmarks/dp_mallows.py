@@ -23,9 +23,8 @@ from benchmarks.preferences_load import peak_megabytes
 from permix.data.rankings import Rankings
 from permix.datasets import make_generalized_mallows_mixture
 from permix.datasets.generators_college import make_college_applications
-from permix.dp_mallows.fit import burn_in_move, start_state, sweep_move
+from permix.dp_mallows.fit import start_state, sweep_move
 from permix.dp_mallows.parameters import DPMallowsParameters
-from permix.moves import Move
 
 VARIANTS = ("collapsed", "parallel")
 # Seconds a sweep of the authors' program, and the most that was wanted here.
@@ -248,9 +247,9 @@ def log_joints(
     """Log joint after every sweep, the start first, and seconds spent until then."""
     rng = np.random.default_rng(0)
     small = lists[:200]
-    steps_of_burn_in(settings, 200).step(rng, start_state(small, settings, rng))  # compile
+    sweep_move(settings, 200).step(rng, start_state(small, settings, rng))  # compile
     rng = np.random.default_rng(0)
-    state, move = start_state(lists, settings, rng), steps_of_burn_in(settings, lists.n_agents)
+    state, move = start_state(lists, settings, rng), sweep_move(settings, lists.n_agents)
     values, seconds = [state.log_joint()], [1e-9]
     for _ in range(n_sweeps):
         start = time.perf_counter()
@@ -258,11 +257,6 @@ def log_joints(
         seconds.append(seconds[-1] + time.perf_counter() - start)
         values.append(state.log_joint())
     return np.array(values), np.array(seconds)
-
-
-def steps_of_burn_in(settings: DPMallowsParameters, n_agents: int) -> Move:
-    """What a fit does in burn-in: with split-merge the first iterations also climb."""
-    return burn_in_move(settings, n_agents) or sweep_move(settings, n_agents)
 
 
 def run() -> list[dict[str, object]]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.forks import Forks
 
 # Tests that run at once share what they compile; they need no further processes for it.
 os.environ["PERMIX_COMPILE_ALONE"] = "1"
@@ -56,6 +59,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         seconds[report.nodeid] += dict(getattr(report, "user_properties", ())).get("cpu", 0.0)
     for test, cpu in seconds.most_common(config.getoption("--cpu")):
         terminalreporter.write_line(f"{cpu:7.2f} CPU s  {test}")
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Runs programs in processes of their own."""
+    with Forks() as forks:
+        yield forks
 
 
 @pytest.fixture

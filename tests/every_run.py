@@ -21,9 +21,15 @@ def turns_in_every_run(*axes: Iterable[Any]) -> list[Any]:
     Values of the axes take turns, so that each of them is tried in every run.
     """
     values = [list(axis) for axis in axes]
-    longest = max(map(len, values))
-    chosen = {tuple(axis[turn % len(axis)] for axis in values) for turn in range(longest)}
+    chosen = set(chosen_in_every_run(*values))
     return [_tried(case, case in chosen) for case in product(*values)]
+
+
+def chosen_in_every_run(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return those cases of the grid alone that are not slow, where the slow run has a test of its own."""
+    values = [list(axis) for axis in axes]
+    longest = max(map(len, values))
+    return [tuple(axis[turn % len(axis)] for axis in values) for turn in range(longest)]
 
 
 def pairs_in_every_run(*axes: Iterable[Any], slow: Collection[Any] = ()) -> list[Any]:

@@ -10,19 +10,22 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 SERVER = """
-import json, os, runpy, sys
-import numpy, numba, permix.kernels.jit
+import gc, json, os, runpy, sys
+import numpy, numba, pandas, scipy.optimize, permix.kernels.jit, permix.cli.app
 from numba.core.registry import cpu_target
 
 cpu_target.typing_context.refresh()
 cpu_target.target_context.refresh()
 sys.dont_write_bytecode = True
+gc.freeze()  # or each program would, at its end, look for garbage among all of this: a quarter of a second
 for line in sys.stdin:
     program = json.loads(line)
-    child = os.fork()
+    child = program["child"] or os.fork()
     if child == 0:
         os.chdir(program["folder"])
         os.environ.clear()
@@ -35,8 +38,11 @@ for line in sys.stdin:
         sys.argv = program["arguments"]
         runpy.run_path(program["path"], run_name="__main__")
         sys.exit()
-    _, status = os.waitpid(child, 0)
-    print(os.waitstatus_to_exitcode(status), flush=True)
+    if program["child"]:
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+    else:
+        print(child, flush=True)
 """
 
 
@@ -56,31 +62,58 @@ class Forks:
     def __exit__(self, *_: object) -> None:
         self._server.communicate(timeout=60)
 
-    def run(
+    def run(self, path: Path, *arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
+        """Run a file as ``python path arguments`` would."""
+        return self.start(path, *arguments, **how)()
+
+    def start(
         self,
         path: Path,
         *arguments: str,
         folder: Path | None = None,
         environment: dict[str, str] | None = None,
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a file as ``python path arguments`` would, where nothing can be forked in just that way."""
+    ) -> Callable[[], subprocess.CompletedProcess[str]]:
+        """Begin to run a file; what is returned waits for its end.
+
+        Where nothing can be forked, in a process that loads all anew.
+        """
+        command = [sys.executable, str(path), *arguments]
         if not hasattr(os, "fork"):
-            command = [sys.executable, str(path), *arguments]
-            return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-        with tempfile.TemporaryDirectory() as name:
-            out, err = Path(name, "out"), Path(name, "err")
-            out.touch()
-            err.touch()
-            program = {
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True
+            )
+
+            def ended() -> subprocess.CompletedProcess[str]:
+                out, err = process.communicate()
+                return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+            return ended
+        said = tempfile.TemporaryDirectory()
+        out, err = Path(said.name, "out"), Path(said.name, "err")
+        out.touch()
+        err.touch()
+        child = self._ask(
+            {
+                "child": 0,
                 "path": str(path),
-                "arguments": [str(path), *arguments],
+                "arguments": command[1:],
                 "folder": str(folder or path.parent),
                 "environment": dict(os.environ if environment is None else environment),
                 "out": str(out),
                 "err": str(err),
             }
-            assert self._server.stdin is not None
-            assert self._server.stdout is not None
-            print(json.dumps(program), file=self._server.stdin, flush=True)
-            code = int(self._server.stdout.readline())
-            return subprocess.CompletedProcess(program["arguments"], code, out.read_text(), err.read_text())
+        )
+
+        def waited() -> subprocess.CompletedProcess[str]:
+            code = self._ask({"child": child})
+            with said:
+                return subprocess.CompletedProcess(command, code, out.read_text(), err.read_text())
+
+        return waited
+
+    def _ask(self, program: dict[str, Any]) -> int:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        print(json.dumps(program), file=self._server.stdin, flush=True)
+        return int(self._server.stdout.readline())

@@ -1,4 +1,7 @@
-"""List the reproductions, or run those named: ``python -m benchmarks.reproduce fig3 table1 --quick``."""
+"""List the reproductions, or run those named: ``python -m benchmarks.reproduce fig3 table1 --quick``.
+
+``--page FILE`` also writes all tables to one page.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import pkgutil
 import sys
 from pathlib import Path
 
+from benchmarks.page import Page
 from benchmarks.reproduce.report import run_from_command_line
 
 # Modules that scripts share.
@@ -50,6 +54,15 @@ def main(arguments: list[str]) -> None:
     scripts = known()
     n_names = next((at for at, word in enumerate(arguments) if word.startswith("-")), len(arguments))
     names, options = arguments[:n_names], arguments[n_names:]
+    page = None
+    if "--page" in options:
+        at = options.index("--page")
+        if at + 1 == len(options):
+            sys.exit("--page needs the name of a file")
+        page = Page(
+            Path(options[at + 1]), "The papers' results", "What the papers print beside what permix finds."
+        )
+        del options[at : at + 2]
     if not names:
         for script in scripts:
             module = importlib.import_module(f"benchmarks.reproduce.{script}")
@@ -59,7 +72,12 @@ def main(arguments: list[str]) -> None:
     for script in scripts if names == ["all"] else [script_named(name, scripts) for name in names]:
         module = importlib.import_module(f"benchmarks.reproduce.{script}")
         draw = getattr(module, "draw", None)
-        run_from_command_line(module.__doc__, module.Sizes(), module.QUICK, module.run, draw, options)
+        outcome = run_from_command_line(
+            module.__doc__, module.Sizes(), module.QUICK, module.run, draw, options
+        )
+        if page is not None and outcome is not None:
+            remarks = [*outcome.remarks, f"{outcome.seconds:.0f} seconds"]
+            page.add(f"{script}: {outcome.title}", outcome.columns, outcome.rows, remarks)
 
 
 if __name__ == "__main__":

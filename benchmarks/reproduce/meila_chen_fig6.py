@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.top_lists import log_joint, vi
 from permix.datasets import make_generalized_mallows_mixture
-from permix.dp_mallows.fit import burn_in_move, start_state, sweep_move
+from permix.dp_mallows.fit import start_state, sweep_move
 from permix.dp_mallows.parameters import DPMallowsParameters
 
 SAMPLERS: dict[str, dict[str, Any]] = {
@@ -66,8 +66,7 @@ def trace(lists: Any, truth: np.ndarray, options: dict[str, Any], n_sweeps: int,
     settings = DPMallowsParameters(n_initial_clusters=20, n_chains=1, **options)
     rng = np.random.default_rng(seed)
     state = start_state(lists, settings, rng)
-    # As in a fit's burn-in: with split-merge the first iterations also climb.
-    move = burn_in_move(settings, state.n) or sweep_move(settings, state.n)
+    move = sweep_move(settings, state.n)
     distances = [vi(state.labels, truth)]
     spent = 0.0
     for _ in range(n_sweeps):

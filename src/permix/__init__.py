@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from permix.baselines.mean_shift.estimator import BlurringMeanShift as BlurringMeanShift
     from permix.cocluster.ensemble_estimator import CoClusteringEnsemble as CoClusteringEnsemble
     from permix.cocluster.estimator import CoClustering as CoClustering
+    from permix.comparison.auto import fit_auto as fit_auto
+    from permix.comparison.compare import compare as compare
     from permix.consensus.kemeny import KemenyResult as KemenyResult
     from permix.consensus.kemeny import kemeny as kemeny
     from permix.data import Ballots as Ballots
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from permix.families import GaussianDiagonal as GaussianDiagonal
     from permix.families import GaussianNIW as GaussianNIW
     from permix.families import Mixed as Mixed
+    from permix.families import MixedNIW as MixedNIW
     from permix.families import Multinomial as Multinomial
     from permix.mallows.estimator import MallowsMixture as MallowsMixture
     from permix.partitions import DirichletProcess as DirichletProcess
@@ -71,6 +74,7 @@ if TYPE_CHECKING:
     from permix.partitions import point_estimate as point_estimate
     from permix.partitions import similarity_matrix as similarity_matrix
     from permix.partitions import variation_of_information as variation_of_information
+    from permix.reporting import report as report
     from permix.selection.select_components import select_components as select_components
 
 # Where public names live. Adding one: a word here and a line above for type checkers.
@@ -83,6 +87,8 @@ _HOME = {
         "permix.baselines.mean_shift.estimator": "BlurringMeanShift",
         "permix.cocluster.ensemble_estimator": "CoClusteringEnsemble",
         "permix.cocluster.estimator": "CoClustering",
+        "permix.comparison.auto": "fit_auto",
+        "permix.comparison.compare": "compare",
         "permix.consensus.kemeny": "KemenyResult kemeny",
         "permix.data": "Ballots Preferences Rankings clean from_frame from_votekit read read_ballots "
         "read_preflib read_table to_votekit write write_preflib write_table",
@@ -96,11 +102,12 @@ _HOME = {
         "permix.dp_mallows.estimator": "DPMallowsMixture",
         "permix.dp_mixture.estimator": "DPMixture",
         "permix.estimators.archive": "load",
-        "permix.families": "Categorical Gaussian GaussianDiagonal GaussianNIW Mixed Multinomial",
+        "permix.families": "Categorical Gaussian GaussianDiagonal GaussianNIW Mixed MixedNIW Multinomial",
         "permix.mallows.estimator": "MallowsMixture",
         "permix.partitions": "DirichletProcess FiniteDirichlet Gamma MixtureOfFiniteMixtures PitmanYor "
         "adjusted_rand binder_loss canonical_labels credible_ball how_sure point_estimate "
         "similarity_matrix variation_of_information",
+        "permix.reporting": "report",
         "permix.selection.select_components": "select_components",
     }.items()
     for name in names.split()

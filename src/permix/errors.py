@@ -177,6 +177,21 @@ class CellError(DataError):
         return type(self)(self.row, self.column, self.what, str(names[self.column]), self.columns, names)
 
 
+class NotRankings(DataError):
+    """A table does not hold rankings, as far as one can see; it may hold something else.
+
+    Attributes
+    ----------
+    looks_like : {"ratings", "numbers", "text", ""}
+        Lines of agent, item and rating; numbers that are no ranks; text in some columns; or votes in a layout
+        that has to be named.
+    """
+
+    def __init__(self, looks_like: str, *parts: Part) -> None:
+        super().__init__(*parts)
+        self.looks_like = looks_like
+
+
 class CycleError(DataError):
     """An agent's comparisons contradict each other.
 

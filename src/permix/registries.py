@@ -98,6 +98,7 @@ FAMILIES = Registry(
         "multinomial": Named("permix.families.multinomial:Multinomial", _DIRICHLET),
         "categorical": Named("permix.families.categorical:Categorical", _DIRICHLET),
         "mixed": Named("permix.families.mixed:Mixed", _DIRICHLET),
+        "mixed-niw": Named("permix.families.mixed_niw:MixedNIW", _DIRICHLET),
     },
 )
 

@@ -84,7 +84,7 @@ def state_of(rows, settings, rng, t=4):
     return AngleState(model, rng, start_of(settings.n_components, t, model.normalizer))
 
 
-def run(rows, settings, n_draws=2500, seed=0, t=4):
+def run(rows, settings, n_draws=1800, seed=0, t=4):
     rng = np.random.default_rng(seed)
     state, move = state_of(rows, settings, rng, t), gibbs_sweep(settings, t)
     kappas, directions = np.empty(n_draws), np.empty((n_draws, t))

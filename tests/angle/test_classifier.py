@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 import permix
@@ -19,7 +18,7 @@ from permix import AngleClassifier, AngleMixture, Rankings
 from permix.angle import ascent as angle_ascent
 from permix.errors import DataError, PermixWarning
 from permix.runtime.seeds import seed_sequence
-from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS, by_name, few_draws
+from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS, by_name, conventions, few_draws
 from tests.oracles import angle as oracle
 
 INFERENCES = ("vi", "em", "sir", "quadrature")
@@ -52,14 +51,17 @@ class FromScores(AngleClassifier):
         return np.argsort(-scores, axis=1, kind="stable")
 
 
-@parametrize_with_checks([quick()], expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_CLASSIFIERS)
+@conventions(
+    quick(),
+    cannot_apply=CANNOT_APPLY_TO_CLASSIFIERS,
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(
-    [FromScores(random_state=0, progress=False)],
-    expected_failed_checks=lambda estimator: {
+@conventions(
+    FromScores(random_state=0, progress=False),
+    cannot_apply={
         "check_fit2d_1feature": "one item has one ranking; such data are refused",
         "check_classifiers_train": "expects points in the plane to be told apart, which have two orders only",
     },

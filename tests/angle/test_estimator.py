@@ -13,7 +13,6 @@ from scipy import integrate, optimize, stats
 from scipy.special import logsumexp, psi
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 import permix
@@ -25,7 +24,7 @@ from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
 from permix.angle.results import criteria
 from permix.errors import ConvergenceWarning, DataError, ParameterError, PermixWarning
-from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, few_draws
+from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, conventions, few_draws
 from tests.oracles import angle as oracle
 
 INFERENCES = ("vi", "em", "sir", "quadrature")
@@ -59,14 +58,17 @@ class FromScores(AngleMixture):
         return np.argsort(-scores, axis=1, kind="stable")
 
 
-@parametrize_with_checks([quick(1)], expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_CLUSTERERS)
+@conventions(
+    quick(1),
+    cannot_apply=CANNOT_APPLY_TO_CLUSTERERS,
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(
-    [FromScores(2, n_init=2, random_state=0, progress=False)],
-    expected_failed_checks=lambda estimator: {
+@conventions(
+    FromScores(2, n_init=2, random_state=0, progress=False),
+    cannot_apply={
         "check_fit2d_1feature": "one item has one ranking; such data are refused",
         "check_clustering": "expects three clusters of points in the plane; two scores have only two orders",
     },

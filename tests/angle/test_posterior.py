@@ -82,7 +82,7 @@ def _grid(t, name, rows, **options):
 
 @pytest.mark.parametrize(("name", "t"), turns_in_every_run(PRIORS, [4, 3]))
 def test_quadrature_is_the_posterior(t, name):
-    found, grid = fitted(t, "quadrature", name, n_draws=20_000), grid_of(t, name)
+    found, grid = fitted(t, "quadrature", name, n_draws=5_000), grid_of(t, name)
     assert found.elbo_ == pytest.approx(grid.log_evidence, abs=2e-4)
     assert found.concentrations_[0] == pytest.approx(float(grid.moments["kappa"]), rel=2e-4)
     mean = grid.moments["theta"]

@@ -84,7 +84,8 @@ def learning_of(name, data):
         return NoiseLearning(("noise_scale",), SHARES)
     if name == "mixed":
         names = ("prior_strength", "degrees_of_freedom", "within_share", "shape", "pseudo_count")
-        return MixedLearning(names, NUMBERS, np.array([0]), {1: column_of_counts(data[:, 1], SHAPE)})
+        counts = {1: column_of_counts(data[:, 1], SHAPE)}
+        return MixedLearning(names, NUMBERS, np.array([0]), counts, np.arange(3))
     return PseudoCountLearning()
 
 
@@ -131,10 +132,11 @@ def simulations(name):
     return np.array(truths), np.array(drawn)
 
 
-def ranks(name, flaw=1.0):
-    """Ranks of the true values; a flaw multiplies every draw."""
+def ranks(name, flaw=1.0, of=None):
+    """Ranks of the true values; a flaw multiplies every draw of one hyper-parameter, by its place."""
     truths, draws = simulations(name)
-    return (draws * flaw < truths[:, None, :]).sum(axis=1)
+    flaws = np.where(np.arange(truths.shape[1]) == of, flaw, 1.0)
+    return (draws * flaws < truths[:, None, :]).sum(axis=1)
 
 
 def p_values(found):
@@ -151,6 +153,10 @@ def test_ranks_are_uniform(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", N_COLUMNS)
-def test_biased_draws_are_noticed(name):
-    # Twelve rows hardly inform about every hyper-parameter; one that is noticed is enough.
-    assert p_values(ranks(name, flaw=2.5)).min() < 1e-4
+@pytest.mark.parametrize("flaw", [0.3, 1 / 0.3])
+def test_biased_draws_are_noticed_where_they_are(name, flaw):
+    """Each hyper-parameter by itself: its ranks, and no others, are found to be wrong."""
+    n_parameters = simulations(name)[0].shape[1]
+    for biased in range(n_parameters):
+        noticed = p_values(ranks(name, flaw, biased)) < 1e-4
+        assert noticed.tolist() == [place == biased for place in range(n_parameters)]

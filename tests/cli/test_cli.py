@@ -172,7 +172,6 @@ def test_a_column_of_counts_is_named(run, tmp_path):
         ("a,b,c\n1,x,2\n2,y,1\n", "name them with --layout ranks"),
         ("a,b\nx,y\ny,x\n", "say --layout orders if each row"),
         ("pos1,pos2,Wk\nx,y,3\n", "name it with --agent-column or --count-column"),
-        ("better,worse\nx,y\n", "no column for the agent; name it with --agent-column\n"),
         ("v1,v2,v3\n1,2,3\n2,3,1\n", "say --layout orders or --layout ranks"),
         ("a,b\n1,7\n2,1\n", "is set apart with --count-column or --agent-column"),
     ],

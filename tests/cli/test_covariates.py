@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -58,6 +59,18 @@ def test_groups_are_shown_by_covariate(fitted, run):
     assert parties == {"Ann": "Red", "Bo": "Blue", "Cy": "Green"}
     for value in by["precinct"]["values"]:
         assert sum(cell["share"] for cell in value["in_groups"]) == pytest.approx(1.0)
+
+
+def test_answers_about_new_agents_have_their_covariates(fitted, ballots, tmp_path, run):
+    output = tmp_path / "groups.csv"
+    beside = ("--group-column", "precinct")
+    code, _, err = run("predict", fitted[0], ballots / "ballots.csv", *beside, "-o", output)
+    assert code == 0, err
+    rows = list(csv.DictReader(output.open()))
+    known = permix.read(ballots / "ballots.csv", group_columns=["precinct"])
+    assert [row["precinct"] for row in rows] == known.covariates["precinct"].tolist()
+    code, _, err = run("predict", fitted[0], ballots / "ballots.csv", "-o", output, "--force")
+    assert "precinct" not in output.read_text().partition("\n")[0]
 
 
 def test_columns_are_named_and_refused_by_name(ballots, run):

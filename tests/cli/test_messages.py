@@ -133,7 +133,7 @@ def test_words_may_be_capitals(run, folder):
             "v.csv",
             "a,b\n7,9\n2,1\n",
             [],
-            "are read with --layout ratings; tables of answers",
+            "ratings (higher is better) with --layout ratings; tables of answers",
         ),
         ("v.csv", "a,b,c\nx,y,1\ny,x,2\n", ["--layout", "orders"], "pos1, pos2"),
         ("v.csv", "user,voter,pos1\na,b,x\n", [], "could both be the agent; name it with --agent-column\n"),

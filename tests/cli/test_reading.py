@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -142,8 +143,12 @@ def test_info_describes_matrices(run, tmp_path):
     assert facts["share_of_cells_present"] == 30 / 32
     wide = tmp_path / "answers.csv"
     wide.write_text("q1,q2\n" + "\n".join(f"{k % 7},{k % 5 - 1}" for k in range(40)) + "\n")
-    code, _, err = run("info", wide)
-    assert (code, "If it is a matrix, --layout wide describes it" in err) == (1, True)
+    code, out, _ = run("info", wide)
+    assert (code, "a table of 40 rows and 2 columns" in out) == (0, True)
+    assert f"permix fit dp-mixture {wide} -o groups.permix" in out
+    assert "--layout wide" in out
+    facts = json.loads(run("info", wide, "--as", "any", "--json")[1])
+    assert (facts["kind"], facts["recognized_by"].split(";")[0]) == ("matrix", "all columns are on one scale")
     facts = json.loads(run("info", wide, "--layout", "wide", "--missing", "-1", "--json")[1])
     assert facts["cells"] == 72
     out = run("info", wide, "--layout", "wide")[1]
@@ -162,3 +167,50 @@ def test_what_was_recognized_and_why(run, tmp_path):
     assert "x" in run("consensus", path)[1]
     code, _, err = run("convert", path, tmp_path / "y.abif")
     assert (code, "pairwise statements" in err) == (1, True)
+
+
+def test_info_describes_tables_that_hold_no_votes(run, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("height,town\n" + "".join(f"{160 + k / 7:.2f},{'AB'[k % 2]}\n" for k in range(30)))
+    facts = json.loads(run("info", path, "--json")[1])
+    assert (facts["kind"], facts["rows"]) == ("table", 30)
+    assert [column["read_as"] for column in facts["column_facts"]] == ["number", "category"]
+    assert "does not look like rankings" in facts["not_votes_because"]
+    assert run("info", path, "--layout", "ranks")[0] == 1
+
+
+def test_info_describes_comparisons_that_contradict_each_other(run, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("judge,model_a,model_b,winner\n1,x,y,x\n1,y,z,y\n1,z,x,z\n2,x,y,y\n")
+    facts = json.loads(run("info", path, "--json")[1])
+    assert (facts["agents"], facts["agents_who_contradict_themselves"], facts["comparisons"]) == (2, 1, 4)
+    assert run("info", path, "--on-cycle", "error")[0] == 1
+    assert json.loads(run("info", path, "--on-cycle", "drop", "--json")[1])["agents"] == 1
+
+
+def test_rows_with_a_count_say_what_they_say_for_each_agent(run, tmp_path):
+    path = tmp_path / "x.abif"
+    path.write_text("10:A=B>C\n5:C\n")
+    assert json.loads(run("info", path, "--json")[1])["ratings_or_ranks_given"] == 35
+
+
+def test_a_conversation_has_a_consensus(run, tmp_path):
+    votes = tmp_path / "votes.csv"
+    lines = [f"{k},{k % 3},{k // 3},{(1, 0, -1)[k % 3]}" for k in range(30)]
+    votes.write_text("timestamp,comment-id,voter-id,vote\n" + "\n".join(lines) + "\n")
+    (tmp_path / "comments.csv").write_text("comment-id,comment-body\n0,More buses\n1,Trams\n2,Tolls\n")
+    code, out, err = run("consensus", votes)
+    assert code == 0, err
+    assert out.index("0: More buses") < out.index("1: Trams") < out.index("2: Tolls")
+    assert "agreed with are above those passed" in out
+    code, _, err = run("consensus", votes, "--ties", "both")
+    assert (code, "says nothing about a Polis conversation" in err) == (2, True)
+
+
+def test_a_zip_of_something_else(run, tmp_path):
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("votes.csv", "rank1,rank2\nAnn,Bo\n")
+    code, _, err = run("info", path)
+    assert code == 1
+    assert "unzip -p" in " ".join(err.split())

@@ -218,7 +218,7 @@ def test_missing_cells_of_the_fitted_rows(run, fit, model, cells, tmp_path):
     assert run("predict", fit, "-o", answer)[0] == 0
     rows = table_in(answer)
     assert list(rows[0])[:4] == ["row", "column", "value", "probability"]
-    assert list(rows[0])[4:] == ["p(1)", "p(2)", "p(3)", "p(4)"]
+    assert list(rows[0])[4:] == ["mean", "p(1)", "p(2)", "p(3)", "p(4)"]
     missing = np.argwhere(np.isnan(cells.dense()))
     assert [(line["row"], line["column"]) for line in rows] == [
         (cells.row_names[i], cells.column_names[j]) for i, j in missing
@@ -357,7 +357,7 @@ def test_trouble_with_predictions(run, fit, tmp_path):
     for options, said in (
         (["--what", "groups"], "give a file of new data as well; --what groups is about new rows"),
         (["--what", "score"], "give a file of new data as well"),
-        (["--what", "ranking"], "which answers cells, groups, score"),
+        (["--what", "ranking"], "which answers cells, groups, recommend, score"),
         (["--samples", 10], "--samples says nothing to a fit of cocluster"),
         (["--seed", 0], "--seed says nothing to a fit of cocluster about --what cells"),
         (["--no-header"], "--header says how to read a file of new data, and none is given"),
@@ -381,7 +381,8 @@ def test_names_of_members_are_shown(run, files, model, tmp_path):
     assert shown.rstrip().endswith("p33")
     assert "80.2% of" not in out
     assert "90% of the draws" in out
-    assert "%)" in out.splitlines()[2]  # the title, after the verdict
+    title = next(line for line in out.splitlines() if line.startswith("f.permix: "))
+    assert "%)" in title
     report = json.loads(run("summary", fit, "--json")[1])
     members = report["row_group_members"]
     assert members == [

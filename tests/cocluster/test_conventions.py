@@ -6,9 +6,9 @@ On numbers: its checks draw real numbers, and of levels they would draw new ones
 from __future__ import annotations
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import permix
+from tests.estimators.conventions import conventions
 
 CHAINS = {"n_draws": 4, "n_burn_in": 2, "n_chains": 1, "random_state": 0, "progress": False}
 
@@ -19,21 +19,19 @@ CANNOT_APPLY = {"check_estimator_sparse_array": TAGS, "check_estimator_sparse_ma
 pytestmark = pytest.mark.filterwarnings("ignore::permix.errors.PermixWarning")
 
 
-@parametrize_with_checks(
-    [
-        permix.CoClustering(family="gaussian", **CHAINS),
-        permix.CoClusteringEnsemble(family="gaussian", n_base=2, **CHAINS),
-    ],
-    expected_failed_checks=lambda estimator: CANNOT_APPLY,
+@conventions(
+    permix.CoClustering(family="gaussian", **CHAINS),
+    permix.CoClusteringEnsemble(family="gaussian", n_base=2, **CHAINS),
+    cannot_apply=CANNOT_APPLY,
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(
-    [permix.CoClustering("mondrian", "gaussian", **CHAINS)],
-    expected_failed_checks=lambda estimator: CANNOT_APPLY,
+@conventions(
+    permix.CoClustering("mondrian", "gaussian", **CHAINS),
+    cannot_apply=CANNOT_APPLY,
 )
 def test_scikit_learn_conventions_under_another_prior(estimator, check):
     check(estimator)

@@ -49,14 +49,13 @@ def numbers():
     return X, quiet_fit(quick(family="gaussian"), X)
 
 
-def block_ids(model, chain, draw):
+def block_ids(model, posterior, chain, draw):
     """Block of every cell in one draw, from the draws themselves."""
-    posterior = model.posterior_["posterior"].isel(chain=chain, draw=draw)
-    rows, columns = posterior["row_labels"].to_numpy(), posterior["column_labels"].to_numpy()
+    rows, columns = (posterior[name][chain, draw] for name in ("row_labels", "column_labels"))
     if model.tree_ is None:
         return rows[:, None].astype(int) * 1000 + columns
     tree = permix.partitions.mondrian.MondrianTree.from_preorder(
-        *(posterior[f"tree_{name}"].to_numpy() for name in ("axis", "cut", "time")), model.budget
+        *(posterior[f"tree_{name}"][chain, draw] for name in ("axis", "cut", "time")), model.budget
     )
     return tree.table()[rows][:, columns]
 
@@ -69,9 +68,10 @@ def by_hand(model, X, levels, pseudo_count=None):
     total = np.zeros((*X.shape, len(levels)))
     weights = model._fit.chain_weights
     every = np.arange(120) if weights is None else draws_of_chains(weights, 60, 200)
+    posterior = {str(name): array.to_numpy() for name, array in model.posterior_["posterior"].items()}
     for chain, draw in (divmod(int(place), 60) for place in every):
-        blocks = block_ids(model, chain, draw)
-        learned = float(model.posterior_["posterior"]["pseudo_count"][chain, draw])
+        blocks = block_ids(model, posterior, chain, draw)
+        learned = float(posterior["pseudo_count"][chain, draw])
         beta = learned if pseudo_count is None else pseudo_count
         for block in np.unique(blocks):
             inside = blocks == block

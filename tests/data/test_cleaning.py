@@ -153,6 +153,30 @@ def test_support_and_answers():
         clean(marked, min_answers=4)
 
 
+def test_names_are_merged_in_comparisons_and_ratings():
+    pairs = [
+        *(("a", "Smith, J", "Roe"), ("a", "J Smith", "Poe")),
+        *(("b", "Roe", "j smith"), ("b", "J. Smith", "Smith, J")),
+    ]
+    votes = clean(Preferences.from_pairs(pairs), names="merge")
+    assert votes.items == ("Smith, J", "Roe", "Poe")
+    assert votes.prefers(0, "Smith, J", "Poe")
+    assert votes.prefers(1, "Roe", "Smith, J")
+    told = {entry["found"]: entry["ballots"] for entry in votes.metadata["CLEANING"]}
+    assert told == {"names that look alike": 2, "items compared with themselves": 1}
+    rated = [("a", "Tea", 5), ("a", "tea", 2), ("a", "Milk", 3), ("b", "tea", 1), ("b", "Milk", 1)]
+    votes = clean(Preferences.from_ratings(rated), names="merge")
+    assert votes.items == ("Tea", "Milk")
+    assert votes.prefers(0, "Tea", "Milk")
+    assert not votes.prefers(1, "Tea", "Milk")
+    assert not votes.prefers(1, "Milk", "Tea")
+    told = {entry["found"]: entry["ballots"] for entry in votes.metadata["CLEANING"]}
+    assert told == {"names that look alike": 2, "items rated twice under such names": 1}
+    cycle = Preferences.from_pairs([("a", "X", "y"), ("a", "Y", "x")])
+    with pytest.raises(DataError, match=r"with names that look alike as one.*'a'"):
+        clean(cycle, names="merge")
+
+
 def test_names_that_look_alike_are_told_and_merged_if_asked():
     rows = [[["Smith, J."], ["Jones"]], [["J Smith"], ["JONES"]], [["Jones"]]]
     marked = Ballots.from_rows(rows)

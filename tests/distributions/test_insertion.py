@@ -86,7 +86,7 @@ def test_mallows_is_repeated_insertion(dispersion):
 
 
 def test_function_against_enumeration():
-    distribution, size = oracle.conditional_insertion(CENTER, contrary), 5000
+    distribution, size = oracle.conditional_insertion(CENTER, contrary), 3000
     model = RepeatedInsertion(CENTER, contrary, items=ITEMS)
     assert sum(distribution.values()) == pytest.approx(1)
     assert np.allclose(
@@ -99,8 +99,8 @@ def test_function_against_enumeration():
     twin = oracle.conditional_insertion(CENTER, lambda r, item: [1 / (len(r) + 1)] * (len(r) + 1))
     assert ranking_models.total_variation(names, twin) > bound
     for found, exact in (
-        (model.entropy(4000, random_state=3), oracle.entropy(distribution)),
-        (model.expected_distance(4000, random_state=4), oracle.expected_distance(distribution, CENTER)),
+        (model.entropy(1500, random_state=3), oracle.entropy(distribution)),
+        (model.expected_distance(1500, random_state=4), oracle.expected_distance(distribution, CENTER)),
     ):
         assert isinstance(found, Estimate)
         assert 0 < found.standard_error < 0.05

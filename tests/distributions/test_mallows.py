@@ -197,7 +197,7 @@ def test_draws_follow_the_distribution(dispersion):
 
 
 def test_the_bound_rejects_an_off_by_one_insertion():
-    size = 20_000
+    size = 5_000
     draws = oracle.sample_off_by_one(np.random.default_rng(3), CENTER, 0.4, size)
     bound = ranking_models.total_variation_bound(size, 24)
     assert ranking_models.total_variation(draws, distribution_of(0.4)) > bound

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import permix
+from permix.cli.report import print_answer
+from permix.dp_mallows.report import answer
 from permix.dp_mallows.tables import report as dp_mallows_report
 from permix.dp_mallows.tables import show as print_dp_mallows
 from permix.estimators.ranking_lists import as_top_lists
@@ -273,6 +275,7 @@ def test_many_groups_are_cut_and_chains_that_disagree_are_named(capsys):
     assert report["diagnostics"]["n_groups"]["note"] == "chains disagree"
     report["groups"] = report["groups"] * 40
     report["number_of_groups"] = len(report["groups"])
+    print_answer(answer(fit))
     print_dp_mallows(report, "many")
     out = capsys.readouterr().out
     assert f"and {len(report['groups']) - 30} smaller groups" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import logsumexp
 
 from permix.dp_mallows import decay_prior
 from permix.dp_mallows.decay_prior import LearnDecayPrior, log_likelihoods_by_place
-from permix.dp_mallows.moves import Centers, CollapsedSeating, ListSplitMerge, ParallelSeating
+from permix.dp_mallows.moves import Centers, ListSplitMerge, ParallelSeating, SettledSeating
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.state import ListState
 from permix.errors import DataError
@@ -31,6 +32,11 @@ N_NODES = 25
 def model(learned=LEARNED):
     """Chains start far from where the posterior is."""
     return model_of(LISTS, 3, DirichletProcess(1.0), 20.0, 0.05, learned=learned)
+
+
+@cache
+def tables_at_the_start():
+    return model().tables
 
 
 def nodes(name):
@@ -130,7 +136,7 @@ def near(draws, marginals):
 GROUPS = ([(0, 1), (0, 1, 2)], [(2, 3, 4), (2, 1, 0)])
 
 
-def learned_given_groups(move, n_steps=3000):
+def learned_given_groups(move, n_steps=1200):
     state = ListState(model())
     state.set_labels(np.array([0, 0, 1, 1, 1]), np.random.default_rng(0))
     for k, (_, center) in enumerate(GROUPS):
@@ -150,7 +156,7 @@ def test_hyper_parameters_given_groups():
 def broken(tables, totals, counts, strength, rates):
     """Broken twin: the normalizer of the prior is taken as it was at the start."""
     exact = log_likelihoods_by_place(tables, totals, counts, strength, rates)
-    now, then = decay_prior.with_prior(tables, strength, rates), model().tables
+    now, then = decay_prior.with_prior(tables, strength, rates), tables_at_the_start()
     return exact + len(totals) * (now.prior_log_integral - then.prior_log_integral)
 
 
@@ -174,7 +180,7 @@ def joint_chain(move, n_steps, seed=3):
     index = {labels: k for k, labels in enumerate(partitions)}
     rng, visits, draws = np.random.default_rng(seed), [], []
     LearnDecayPrior().step(rng, state)
-    cycle = Cycle([CollapsedSeating(), ParallelSeating(), ListSplitMerge(), Centers(), move])
+    cycle = Cycle([SettledSeating(), ParallelSeating(), ListSplitMerge(), Centers(), move])
     for _ in range(n_steps):
         cycle.step(rng, state)
         visits.append(index[tuple(canonical_labels(state.labels).tolist())])
@@ -183,7 +189,8 @@ def joint_chain(move, n_steps, seed=3):
 
 
 def test_learned_with_the_groups():
-    assert joint_chain(LearnDecayPrior(), 3000) == (True, True)
+    """The fewer there are, the more often: that depends on nothing that changes."""
+    assert joint_chain(LearnDecayPrior(1.5), 1500) == (True, True)
 
 
 def test_groups_must_know_what_is_learned():
@@ -192,7 +199,7 @@ def test_groups_must_know_what_is_learned():
 
 @pytest.mark.slow
 def test_learned_now_and_then_in_a_long_chain():
-    assert joint_chain(LearnDecayPrior(0.5), 40_000, seed=4) == (True, True)
+    assert joint_chain(LearnDecayPrior(1.0), 40_000, seed=4) == (True, True)
 
 
 def test_likelihoods_by_place_are_those_of_groups():

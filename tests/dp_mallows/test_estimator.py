@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -13,7 +11,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 import permix
@@ -24,7 +21,7 @@ from permix.dp_mallows.pairs import predict_pairwise
 from permix.dp_mallows.predict import ListPredictive
 from permix.errors import DataError
 from tests.dp_mallows.cases import FOUR, fit_of, members_of
-from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS
+from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, conventions
 
 
 def quick(**options):
@@ -217,14 +214,17 @@ class FromScores(DPMallowsMixture):
         return Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable"))
 
 
-@parametrize_with_checks([quick(n_draws=5)], expected_failed_checks=lambda estimator: CANNOT_APPLY)
+@conventions(
+    quick(n_draws=5),
+    cannot_apply=CANNOT_APPLY,
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(
-    [FromScores(n_draws=8, n_burn_in=8, n_chains=1, random_state=0, progress=False)],
-    expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_SCORES,
+@conventions(
+    FromScores(n_draws=8, n_burn_in=8, n_chains=1, random_state=0, progress=False),
+    cannot_apply=CANNOT_APPLY_TO_SCORES,
 )
 def test_scikit_learn_conventions_with_rows_that_are_rankings(estimator, check):
     check(estimator)
@@ -261,9 +261,11 @@ print([name for name in sys.modules if name.startswith("permix.") and "published
 """
 
 
-def test_a_default_fit_does_not_import_what_was_published():
-    done = subprocess.run([sys.executable, "-c", LEAN], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+def test_a_default_fit_does_not_import_what_was_published(forks, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(LEAN)
+    done = forks.run(program)
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_rankings_stay_rankings(monkeypatch):

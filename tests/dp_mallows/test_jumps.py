@@ -32,7 +32,11 @@ def state(n_lists=5):
     return seated(model_of(FIVE[:n_lists], 4, PRIOR, *DECAYS))
 
 
-def chain_agrees(move, n_steps, seed=1, n_lists=5):
+# The twins are at 1.8 times what an exact chain would show, or more.
+N_STEPS = 2500
+
+
+def chain_agrees(move, n_steps=N_STEPS, seed=1, n_lists=5):
     known = posterior(n_lists)
     visits = visits_of(state(n_lists), Cycle([Centers(), move]), known.partitions, n_steps, seed)
     return agrees(visits, known.partitions, known.chances)
@@ -40,7 +44,7 @@ def chain_agrees(move, n_steps, seed=1, n_lists=5):
 
 @pytest.mark.parametrize("splits", [0.0, 1.0])
 def test_jumps_have_the_posterior(splits):
-    assert chain_agrees(Jumps(3, splits), 6000)
+    assert chain_agrees(Jumps(3, splits))
 
 
 @pytest.mark.slow
@@ -60,12 +64,12 @@ class OtherRate(Jumps):
 
 
 def test_another_prior_has_another_distribution():
-    assert not chain_agrees(OtherRate(3), 6000)
+    assert not chain_agrees(OtherRate(3))
 
 
 def test_groups_without_agents_count(monkeypatch):
     monkeypatch.setattr(jumps, "chances_of_empty", lambda *known: np.ones(1))
-    assert not chain_agrees(Jumps(3), 6000)
+    assert not chain_agrees(Jumps(3))
 
 
 def test_jumps_are_accepted_both_ways(monkeypatch):

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from permix.dp_mallows import moves as dp_mallows_moves
 from permix.dp_mallows.jumps import Jumps
-from permix.dp_mallows.moves import Centers, CollapsedSeating, ListSplitMerge, ParallelSeating
+from permix.dp_mallows.moves import Centers, CollapsedSeating, ListSplitMerge, ParallelSeating, SettledSeating
 from permix.moves import Cycle
 from permix.partitions import DirichletProcess, MixtureOfFiniteMixtures
 from tests.distributions.generalized.test_finite_beta import quadrature
@@ -24,13 +23,6 @@ N_MANY = 70
 MANY = ((0,), (0, 1), (2, 0), (1,))
 MANY_PRIOR = {"strength": 0.6, "rates": (30.0, 8.0)}
 integral = cache(quadrature)
-
-
-@pytest.fixture(autouse=True)
-def _few_visits(monkeypatch):
-    """Shares of agents are shares, and a cluster with anybody who stays is settled, also where few are."""
-    monkeypatch.setattr(dp_mallows_moves, "LEAST_VISITS", 0)
-    monkeypatch.setattr(dp_mallows_moves, "SETTLED", 1)
 
 
 @cache
@@ -83,7 +75,7 @@ def many_posterior(finite):
 MANY_MOVES = {
     "visits": [Centers(), CollapsedSeating()],
     "pins": [CollapsedSeating(), Centers(), ParallelSeating(0.5)],
-    "split-merge": [CollapsedSeating(0.4), Centers(), ListSplitMerge(2, 2)],
+    "split-merge": [SettledSeating(0.4), Centers(), ListSplitMerge(2, 2)],
     "jumps": [Centers(), Jumps(3, splits=0.5)],
 }
 

@@ -182,7 +182,7 @@ def test_remarks():
     assert "more than 2 of 4 items" in remarks(short)
     fit = fit_of()
     stopped = dataclasses.replace(fit, draws=dataclasses.replace(fit.draws, interrupted=True))
-    assert "stopped by the user after 3 draws" in remarks(stopped)
+    assert "stopped early, after 3 draws" in remarks(stopped)
 
 
 def test_chains_that_disagree_are_noted_once():

@@ -14,14 +14,15 @@ import pytest
 from permix.data.rankings import Rankings
 from permix.datasets import make_generalized_mallows_mixture
 from permix.dp_mallows import fit as dp_mallows_fit
-from permix.dp_mallows import moves as dp_mallows_moves
 from permix.dp_mallows.fit import draw_clusters, exact_model, fit_dp_mallows, start_state, sweep_move
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.errors import DataError, PermixWarning
+from permix.moves import Concentration
 from permix.partitions import Gamma, canonical_labels
 from permix.runtime import threads
 from permix.sampling.loop import run_chains
 from tests.dp_mallows.kill_child import N_BURN_IN, N_DRAWS, fit
+from tests.every_run import first_in_every_run
 from tests.oracles.dp_mallows import Enumeration, gaps
 from tests.sampling.kill import kill_and_resume
 
@@ -68,7 +69,7 @@ def assert_same(one, other):
         np.testing.assert_array_equal(getattr(other.clusters, field.name), value, err_msg=field.name)
 
 
-@pytest.mark.parametrize("name", ["collapsed", "parallel", "slice-gibbs"])
+@pytest.mark.parametrize("name", first_in_every_run(["collapsed", "parallel", "slice-gibbs"], 2))
 def test_threads_do_not_matter(name, monkeypatch):
     monkeypatch.setattr(threads, "WORTH_THREADS", 0)
     calls = []
@@ -91,7 +92,7 @@ def test_threads_do_not_matter(name, monkeypatch):
     assert set(calls) == {16}
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", first_in_every_run(VARIANTS, 3))
 def test_counts_are_repeated_rows(name):
     rankings = votes()
     assert rankings.counts.max() > 1
@@ -157,7 +158,7 @@ def test_a_run_that_broke_off_goes_on(name, tmp_path, monkeypatch):
     undisturbed = fitted(votes(), settings(name, n_chains=1))
     monkeypatch.setitem(run_chains.__kwdefaults__, "checkpoint_seconds", 0.0)
     chosen = settings(name, n_chains=1, store=str(tmp_path / "store"))
-    step = dp_mallows_moves.Centers.step
+    step = Concentration.step
     for breaks in (3, 6, 2):
         steps = iter(range(breaks))
 
@@ -167,7 +168,7 @@ def test_a_run_that_broke_off_goes_on(name, tmp_path, monkeypatch):
             return step(self, rng, state)
 
         with monkeypatch.context() as patched:
-            patched.setattr(dp_mallows_moves.Centers, "step", limited)
+            patched.setattr(Concentration, "step", limited)
             with pytest.raises(Stop):
                 fitted(votes(), chosen)
     assert_same(undisturbed, fitted(votes(), chosen))
@@ -218,9 +219,9 @@ def reported(clusters):
 
 
 def test_reported_centers_and_decays_have_the_posterior(monkeypatch):
-    monkeypatch.setattr(dp_mallows_fit, "MAX_CLUSTER_DRAWS", 4000)
+    monkeypatch.setattr(dp_mallows_fit, "MAX_CLUSTER_DRAWS", 1000)
     rankings = Rankings.from_orders(FOUR_LISTS, n_items=4)
-    run = {"n_draws": 4000, "n_burn_in": 20, "n_chains": 1, "random_state": 3, "n_jobs": 1}
+    run = {"n_draws": 1000, "n_burn_in": 20, "n_chains": 1, "random_state": 3, "n_jobs": 1}
     chosen = DPMallowsParameters(prior_strength=1.0, prior_rate=1.0, **run)
     result = dp_mallows_fit.fit_dp_mallows(rankings, chosen)
     exact = Enumeration(FOUR_LISTS, 4)
@@ -233,7 +234,7 @@ def test_reported_centers_and_decays_have_the_posterior(monkeypatch):
     twin = dp_mallows_fit.draw_clusters(model, chosen, result.draws)
     seen = Counter(tuple(centers[labels[0]].tolist()) for labels, centers, _ in reported(twin))
     distribution = exact.center_of(0)
-    assert sum(abs(seen[order] / 4000 - p) for order, p in distribution.items()) / 2 > 0.3
+    assert sum(abs(seen[order] / 1000 - p) for order, p in distribution.items()) / 2 > 0.3
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from sklearn import datasets
 
 import permix
 from permix.dp_mixture.fit import _first_states
+from permix.dp_mixture.odd_columns import is_flat
+from permix.dp_mixture.tables import report
 from permix.errors import ConvergenceWarning
 from permix.moves.start import start_of_chain
 from tests.every_run import first_in_every_run
@@ -162,16 +164,63 @@ def test_the_default_family_follows_rows_and_columns():
 
 def test_odd_columns_are_named():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(400, 4)), columns=["plain", "flat", "steps", "far"])
+    frame = pd.DataFrame(rng.normal(size=(400, 6)), columns=["plain", "flat", "steps", "far", "even", "two"])
     frame["flat"], frame["steps"] = 3.0, rng.integers(0, 4, 400).astype(float)
-    frame["far"] = rng.standard_t(2, 400)
+    frame["far"], frame["even"] = rng.standard_t(2, 400), rng.permutation(400.0 + np.arange(400))
+    frame.loc[:199, "two"] += 6.0
     with pytest.warns(permix.errors.PermixWarning, match="do not suit Gaussian groups") as caught:
         chosen(frame)
     (said,) = [str(w.message) for w in caught if "suit" in str(w.message)]
     assert "column 'flat': constant" in said
     assert "column 'steps': of few" in said
     assert "column 'far': of heavy tails" in said
+    assert "column 'even': spread evenly" in said
     assert "plain" not in said
+    assert "two" not in said
+
+
+def test_evenly_spread_columns_are_told_from_normal_ones():
+    rng = np.random.default_rng(1)
+    assert np.mean([is_flat(rng.random(200)) for _ in range(200)]) > 0.8
+    assert not any(is_flat(rng.normal(size=200)) for _ in range(200))
+    assert not is_flat(rng.random(199))
+
+
+def test_copies_of_rows_are_counted():
+    rows = blob(40, 3, 0)
+    with pytest.warns(permix.errors.PermixWarning, match="3 of the 43 rows are copies of others"):
+        chosen(np.concatenate([rows, rows[:3]]))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*copies of others")
+        chosen(np.concatenate([rows, rows[:2]]))
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "one row is too few"), (9, "9 rows are too few")])
+def test_hardly_any_rows_are_said_to_be_too_few(n, said):
+    with pytest.warns(permix.errors.PermixWarning, match=said):
+        model = permix.DPMixture(n_draws=4, n_burn_in=2, random_state=0, progress=False).fit(blob(n, 2, 0))
+    assert report(model._fit)["verdict"].startswith(f"TOO FEW ROWS: {said}")
+
+
+def test_enough_rows_are_not():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "too few")
+        model = permix.DPMixture(n_draws=4, n_burn_in=2, random_state=0, progress=False).fit(blob(10, 2, 0))
+    assert "TOO FEW" not in report(model._fit)["verdict"]
+
+
+def test_checks_see_that_a_flat_shape_is_not_gaussian():
+    """Groups that make up a square reach beyond its edges; a round cloud is what the model draws."""
+    rng = np.random.default_rng(0)
+    settings = {"n_draws": 60, "n_burn_in": 60, "random_state": 0, "progress": False, "init": "sequential"}
+    reproduced = {}
+    for shape, X in (("square", rng.random((500, 2))), ("round", rng.normal(size=(500, 2)))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = permix.DPMixture(**settings).fit(X)
+        aspects = model.fit_checks(n_replicates=200, random_state=0).aspects.set_index("aspect")
+        reproduced[shape] = bool(aspects.loc["column flatness", "reproduced"])
+    assert reproduced == {"square": False, "round": True}
 
 
 def test_what_the_user_gives_is_not_changed():

@@ -5,6 +5,9 @@ They run on an estimator as it is, with the reason for every check that cannot a
 reads a row of numbers as scores, so that all conventions are really exercised.
 """
 
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
 from permix.angle.data import as_rankings
 from permix.angle.fit import way_of
 from permix.angle.parameters import SERVES, AngleParameters
@@ -47,6 +50,23 @@ _CLASSIFIERS = (
 )
 CANNOT_APPLY_TO_CLUSTERERS = dict.fromkeys(_EVERY_ESTIMATOR + _CLUSTERERS, NOT_ORDERINGS)
 CANNOT_APPLY_TO_CLASSIFIERS = dict.fromkeys(_EVERY_ESTIMATOR + _CLASSIFIERS, NOT_ORDERINGS)
+
+
+def conventions(*estimators, cannot_apply):
+    """Parametrize a test with scikit-learn's checks; those that cannot apply are listed with the reason.
+
+    They are not run: to describe such a failure takes longer than most checks.
+    """
+    checks = parametrize_with_checks([*estimators], expected_failed_checks=lambda estimator: cannot_apply)
+    argument_names, cases = checks.args
+    listed = []
+    for case in cases:
+        reasons = [mark.kwargs["reason"] for mark in getattr(case, "marks", ())]
+        values = case.values if reasons else case
+        listed.append(
+            pytest.param(*values, marks=[pytest.mark.xfail(run=False, reason=why) for why in reasons])
+        )
+    return pytest.mark.parametrize(argument_names, listed, **checks.kwargs)
 
 
 def by_name(options):

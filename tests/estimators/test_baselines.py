@@ -94,6 +94,17 @@ def test_every_score_has_baselines(name):
     assert isinstance(found.table, pd.DataFrame)
 
 
+@pytest.mark.parametrize("name", SCORING)
+def test_data_that_the_fit_keeps_need_not_be_passed_again(name):
+    model = fitted(name)
+    if name in ("MallowsMixture", "AngleMixture", "BlurringMeanShift", "BayesianMallowsMixture"):
+        with pytest.raises(DataError, match=r"keeps no data: .* score_against_baselines\(X\)"):
+            model.score_against_baselines()
+        return
+    passed = model.score_against_baselines(EXAMPLES[name].data()).table
+    pd.testing.assert_frame_equal(model.score_against_baselines().table, passed)
+
+
 def test_baselines_may_know_other_data():
     votes = data_of("full")
     model = permix.MallowsMixture(2, random_state=0, progress=False).fit(votes[:20])
@@ -134,6 +145,9 @@ def test_fits_are_compared_on_the_command_line_and_in_files(tmp_path, command):
     again = model.score_against_baselines(permix.read(votes)).table["score"]
     assert report["baselines"]["one group"] == pytest.approx(again["one group"], abs=1e-4)
     assert report["baselines"]["empirical"] == pytest.approx(again["empirical"])
+    kept = model.score_against_baselines()
+    assert kept.verdict == report["against_baselines"]
+    np.testing.assert_allclose(kept.table["score"][1:], list(report["baselines"].values()))
     answer = ["predict", str(fit), str(votes), "--json"]
     facts = json.loads(run.invoke(app, answer).output)
     if command == "angle":

@@ -110,6 +110,8 @@ def test_columns_are_described_as_pandas_does():
     frame = pd.DataFrame(table, columns=["a", "b", "c"])
     np.testing.assert_allclose(found["column means"].values, frame.mean())
     np.testing.assert_allclose(found["column spreads"].values, frame.std(ddof=0))
+    flatness = frame.var(ddof=0) / (0.5 * (frame.max() - frame.min())) ** 2
+    np.testing.assert_allclose(found["column flatness"].values, flatness)
     expected = frame.corr().to_numpy()[np.triu_indices(3, 1)]
     np.testing.assert_allclose(found["correlations"].values, expected)
     table[::3, 1] = np.nan

@@ -257,7 +257,11 @@ MATRICES = {
         },
     ),
 }
-AS_GIVEN = {"mixed": permix.families.Mixed(kinds=["category", "count", "number"])}
+TABLES["mixed-niw"] = TABLES["mixed"]
+AS_GIVEN = {
+    "mixed": permix.Mixed(kinds=["category", "count", "number"]),
+    "mixed-niw": permix.MixedNIW(kinds=["category", "count", "number"]),
+}
 SPACES = {"DPMixture": TABLES, "CoClustering": MATRICES, "CoClusteringEnsemble": MATRICES}
 PRIOR_OPTIONS = [{"prior": name if name != "finite" else permix.FiniteDirichlet(3)} for name in PRIORS][1:]
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.families import Categorical, Family, Gaussian, GaussianDiagonal, GaussianNIW, Mixed, Multinomial
+from permix.families import (
+    Categorical,
+    Family,
+    Gaussian,
+    GaussianDiagonal,
+    GaussianNIW,
+    Mixed,
+    MixedNIW,
+    Multinomial,
+)
 
 _rng = np.random.default_rng(20261115)
 _points = _rng.normal(0.0, 2.0, (12, 3)) + np.array([0.0, 1.0, -1.0])
@@ -22,6 +31,12 @@ _counts = _rng.poisson(1.2, (12, 5)).astype(float)
 _counts[3, 2] = 14.0  # beyond the sum-of-logs shortcut
 _counts[7] = 0.0  # an empty document says nothing
 _mixed = np.column_stack([_points[:, :2], _answers[:, 0], _rng.poisson(3.0, 12), _rng.integers(0, 2, 12)])
+_joint = np.column_stack(
+    [_mixed[:, 2], _points[:, 0], _mixed[:, 3], _points[:, 1] + _points[:, 0], _mixed[:, 4]]
+)
+_joint[4, 2] = _joint[9, 2] = _joint[10, 4] = _joint[6, 0] = (
+    np.nan
+)  # gaps among numbers are filled in elsewhere
 _mixed[3, 0] = _mixed[1, 1] = _mixed[4, 3] = _mixed[8, 1] = _mixed[9, 3] = _mixed[10, 4] = np.nan
 _mixed[6, [0, 1, 3]] = np.nan
 
@@ -62,6 +77,16 @@ CASES: dict[str, tuple[Family, np.ndarray]] = {
         ),
         _mixed,
     ),
+    "mixed-niw": (
+        MixedNIW(
+            kinds=["category", "number", "count", "number", "ordered"],
+            pseudo_count=0.6,
+            prior_strength=0.5,
+            degrees_of_freedom=3.0,
+            within_share=0.4,
+        ),
+        _joint,
+    ),
 }
 CASES = {name: (family.resolve(X), X) for name, (family, X) in CASES.items()}
 
@@ -75,11 +100,12 @@ def naive_vectors(name: str, X: np.ndarray) -> np.ndarray:
         return np.hstack([X[:, [j]] == np.array(levels) for j, levels in enumerate(family.levels)]).astype(
             float
         )
-    if name == "mixed":
+    if name in ("mixed", "mixed-niw"):
         parts = []
-        for j, kind in enumerate(family.kinds):
+        for j in np.argsort(family.places):
+            kind = family.kinds[j]
             if kind in ("number", "count"):
-                scale = family.scale[j] if kind == "number" else 1.0
+                scale = family.scale[j] if kind == "number" and name == "mixed" else 1.0
                 parts.append(np.nan_to_num((X[:, [j]] - family.prior_mean[j]) / scale))
             else:
                 parts.append(np.hstack([X[:, [j]] == np.array(family.levels[j]), np.zeros((len(X), 1))]))

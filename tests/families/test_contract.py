@@ -43,11 +43,13 @@ def filled(name, labels, capacity=4):
 
 def arrays_of(stats, k):
     """Every per-cluster array, with clusters along its first or last axis, at cluster k; no scratch space."""
-    return {
-        field: (value[..., k] if value.shape[-1] == 4 else value[k]).copy()
-        for field, value in stats._asdict().items()
-        if isinstance(value, np.ndarray) and 4 in value.shape and field not in ("work", "vector")
-    }
+    found = {}
+    for field, value in stats._asdict().items():
+        if isinstance(value, tuple):
+            found |= {f"{field}.{name}": array for name, array in arrays_of(value, k).items()}
+        elif isinstance(value, np.ndarray) and 4 in value.shape and field not in ("work", "vector"):
+            found[field] = (value[..., k] if value.shape[-1] == 4 else value[k]).copy()
+    return found
 
 
 @FAMILIES

@@ -13,6 +13,7 @@ import pytest
 from numba.core import types
 
 from benchmarks.start import FITS, RECORD, fit_command, write_files
+from permix.cli import main
 from permix.errors import PermixWarning
 from permix.kernels import first_runs
 from permix.partitions.geometry_jit import canonicalise
@@ -59,28 +60,34 @@ def test_a_listed_kernel_is_found_where_runs_look_for_it():
     assert path != canonicalise._cache.path(signature[:1], canonicalise.targetctx.codegen())
 
 
-def test_warm_up_compiles_all_that_the_first_fit_needs(tmp_path):
+@pytest.fixture
+def command(tmp_path):
+    path = tmp_path / "command.py"
+    path.write_text("from permix.cli import main\nmain()\n")
+    return path
+
+
+def test_warm_up_compiles_all_that_the_first_fit_needs(tmp_path, forks, command):
     environment = os.environ | {"PERMIX_COMPILED": str(tmp_path / "compiled"), "PERMIX_COMPILE_ALONE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "permix", "warm-up", "angle"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = forks.run(command, "warm-up", "angle", environment=environment)
+    assert done.returncode == 0, done.stderr
     n_listed = len(first_runs.first_runs()["fit angle"])
     assert done.stdout.startswith(f"{n_listed} functions are ready")
     ready = set(os.listdir(tmp_path / "compiled"))
     assert not [name for name in ready if name.endswith((".lock", ".tmp"))]
     write_files(tmp_path)
-    command = f"{sys.executable} {fit_command('fit angle')}"
-    subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    arguments = shlex.split(fit_command("fit angle").removeprefix("-m permix "))
+    done = forks.run(command, *arguments, environment=environment)
+    assert done.returncode == 0, done.stderr
     assert set(os.listdir(tmp_path / "compiled")) == ready
-    unknown = subprocess.run(
-        [sys.executable, "-m", "permix", "warm-up", "nono"], capture_output=True, text=True
-    )
-    assert unknown.returncode == 2
-    assert "nono" in unknown.stderr
+
+
+def test_warm_up_of_what_is_unknown(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["permix", "warm-up", "nono"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "nono" in capsys.readouterr().err
 
 
 def test_the_first_run_tells_which_list_is_meant(monkeypatch):
@@ -144,17 +151,16 @@ def test_workers_start_no_processes():
     assert done.stdout.split() == ["True", "False"]
 
 
-def test_nothing_is_read_where_nothing_is_kept(tmp_path):
+def test_nothing_is_read_where_nothing_is_kept(tmp_path, forks, command):
     """A folder of the present directory is not taken for the cache."""
     (tmp_path / "toy.py").write_text(TOY)
     (tmp_path / "file").touch()
     code = "import toy; print(toy.double(2.0), toy.double._cache.path((), toy.double.targetctx.codegen()))"
+    (tmp_path / "doubled.py").write_text(code)
     environment = os.environ | {"PERMIX_COMPILED": str(tmp_path / "file" / "x")}
-    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-    how = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-c", code], **how, check=True)
-    assert done.stdout.split() == ["4.0", "None"]
-    warm_up = subprocess.run([sys.executable, "-m", "permix", "warm-up", "angle"], **how)
+    done = forks.run(tmp_path / "doubled.py", environment=environment)
+    assert done.stdout.split() == ["4.0", "None"], done.stderr
+    warm_up = forks.run(command, "warm-up", "angle", environment=environment)
     assert warm_up.returncode == 1
     assert "cannot be written" in warm_up.stderr
 
@@ -194,29 +200,31 @@ def double(x):
 
 
 @pytest.mark.parametrize(("wait", "compiles"), [(60, "False"), (0, "True")])
-def test_what_another_process_compiles_is_waited_for(tmp_path, wait, compiles):
+def test_what_another_process_compiles_is_waited_for(tmp_path, forks, wait, compiles):
     """Without waiting, both would compile it."""
     (tmp_path / "toy.py").write_text(TOY)
     (tmp_path / "slow.py").write_text(SLOW)
     environment = os.environ | {"PERMIX_COMPILED": str(tmp_path / "compiled")}
-    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
 
     def run(how):
-        command = [sys.executable, "slow.py", str(wait), how]
-        return subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
+        return forks.start(tmp_path / "slow.py", str(wait), how, environment=environment)
+
+    def appears(name):
+        """Files that the processes make; in vain is a minute."""
+        for _ in range(1200):
+            if (tmp_path / name).exists():
+                return True
+            time.sleep(0.05)
+        return False
 
     first = run("hold")
-    while not (tmp_path / "begun").exists():
-        assert first.poll() is None
-        time.sleep(0.05)
+    assert appears("begun"), first().stderr
     second = run("at once")
-    while wait and not (tmp_path / "second").exists():
-        assert second.poll() is None
-        time.sleep(0.05)
     if wait:
+        assert appears("second"), second().stderr
         time.sleep(1.0)
         (tmp_path / "go").touch()
-    assert second.communicate(timeout=60)[0].strip() == compiles
+    assert second().stdout.strip() == compiles
     (tmp_path / "go").touch()
-    assert first.communicate(timeout=60)[0].strip() == "True"
+    assert first().stdout.strip() == "True"
     assert not list((tmp_path / "compiled").glob("*.lock"))

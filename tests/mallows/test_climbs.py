@@ -7,9 +7,10 @@ from permix.datasets import make_mallows_mixture
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.preference_input import as_preferences
-from permix.mallows import climb_jit, em
+from permix.mallows.climbs import Follow, Run
 from permix.mallows.crossings import Optima, matched
-from permix.mallows.em import Follow, MallowsEM, Run
+from permix.mallows.em import MallowsEM
+from permix.mallows.exchanges import exchanged, find_exchanges
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.start import first_components
@@ -22,74 +23,90 @@ def climbed(preferences, k=3, seed=0, **settings):
     profile = Profile.of(preferences)
     settings = MallowsParameters(k, **settings)
     em = MallowsEM(profile, settings, KEY)
-    assert em.whole is not None
     return em, em.climb(first_components(profile, settings, np.random.default_rng(seed)), SILENT)
 
 
-def best_gain(em, components):
-    """Largest gain of an exchange of neighbors, by sums over all rows."""
-    joint = em.whole.log_joint(components)
-    shares = np.exp(joint - np.logaddexp.reduce(joint, axis=0))
-    return max(em.whole.gains(components, k, shares[k]).max() for k in range(components.n_components))
+def all_gains(em, components):
+    """Gains of all exchanges of neighbors, (K, m - 1), by sums over all rows."""
+    joints = [part.log_joint(components) for part in em.parts]
+    shares = [np.exp(joint - np.logaddexp.reduce(joint, axis=0)) for joint in joints]
+    leads = np.zeros(components.n_items - 1)
+    return np.array(
+        [
+            sum(
+                part.gains(components, k, mine[k], leads, -np.inf)
+                for part, mine in zip(em.parts, shares, strict=True)
+            )
+            for k in range(components.n_components)
+        ]
+    )
 
 
+def without_words(preferences):
+    profile = Profile.of(preferences)
+    profile.__dict__["_words"] = None
+    return profile
+
+
+@pytest.mark.parametrize("search", ["local", "exact"])
 @pytest.mark.parametrize("full", [True, False], ids=["full rankings", "lists with ties"])
-def test_a_climb_ends_where_nothing_gains(full):
+@pytest.mark.parametrize("words", [True, False], ids=["words", "levels"])
+def test_a_climb_ends_where_nothing_gains(full, words, search):
     """No round of EM and no exchange raises the likelihood, which is that of what is returned."""
-    for seed in range(4):
-        em, run = climbed(some_rows(7, full), seed=seed, tol=1e-9, max_iter=2000)
+    settings = MallowsParameters(3, tol=1e-9, max_iter=2000, center_search=search)
+    for seed in range(4 if search == "local" else 1):
+        profile = (Profile.of if words else without_words)(some_rows(7, full))
+        em = MallowsEM(profile, settings, KEY)
+        run = em.climb(first_components(profile, settings, np.random.default_rng(seed)), SILENT)
         assert run.converged
-        found, following = em.round(run.components, 0)
+        found, statistics = em.e_step(run.components, 0)
+        following = em.m_step(run.components, statistics)
         assert float(found) == pytest.approx(float(run.log_likelihood), abs=1e-8)
         np.testing.assert_array_equal(following.centers, run.components.centers)
         assert float(em.e_step(following, 0)[0]) - float(found) <= 1e-6
-        assert best_gain(em, run.components) <= 1e-6
+        assert all_gains(em, run.components).max() <= 1e-6
         assert np.diff(run.history[:, 0]).min() >= -1e-9
 
 
-def test_bounds_leave_out_no_exchange():
+@pytest.mark.parametrize("full", [True, False], ids=["full rankings", "lists with ties"])
+def test_bounds_leave_out_no_exchange(full):
     """The exchange that is found is the best of all, and where none is found none gains."""
-    rng = np.random.default_rng(3)
-    for full in (True, False):
-        em, _ = climbed(some_rows(7, full))
-        words, n_found = em.whole.words, 0
-        rows, ties = (words.columns, words.counts), len(words.against) > 0
-        for _ in range(20):
-            centers = np.array([rng.permutation(7) for _ in range(3)])
-            mixture = MallowsComponents(
-                tuple(range(7)), rng.dirichlet(np.full(3, 3.0)), centers, rng.random(3) * 1.5
-            )
-            joint = em.whole.log_joint(mixture)
-            shares = np.exp(joint - np.logaddexp.reduce(joint, axis=0))
-            wins = em.whole.e_step(mixture, None, True)[1].wins
-            places, gains = np.empty(3, dtype=np.int64), np.empty(3)
-            given = rows, ties, shares * words.counts, wins, mixture.centers, mixture.decays, 4.0
-            climb_jit._find_exchanges(*given, np.empty(7), places, gains)
-            for k in range(3):
-                exact = em.whole.gains(mixture, k, shares[k])
-                assert places[k] == (exact.argmax() if exact.max() > 4.0 else -1)
-                assert gains[k] == pytest.approx(max(exact.max(), 4.0))
-            n_found += (places >= 0).sum()
-        assert 10 < n_found < 50  # of 60: both answers occur
+    rng, n_found = np.random.default_rng(3), 0
+    em, _ = climbed(some_rows(7, full))
+    for _ in range(20):
+        centers = np.array([rng.permutation(7) for _ in range(3)])
+        mixture = MallowsComponents(
+            tuple(range(7)), rng.dirichlet(np.full(3, 3.0)), centers, rng.random(3) * 1.5
+        )
+        exact = all_gains(em, mixture)
+        now, statistics = em.exact_step(mixture)
+        exchanges = {each.k: each for each in find_exchanges(em.parts, mixture, statistics, 4.0)}
+        for k, gains in enumerate(exact):
+            assert (k in exchanges) == (gains.max() > 4.0)
+            if k in exchanges:
+                assert exchanges[k].place == gains.argmax()
+                assert exchanges[k].gain == pytest.approx(gains.max())
+                value = em.exact_step(exchanged(mixture, [exchanges[k]]))[0]
+                assert value - now == pytest.approx(gains.max(), abs=1e-8)
+        n_found += len(exchanges)
+    assert 5 < n_found < 55  # of 60: both answers occur
 
 
-def test_parts_of_a_climb_end_where_a_whole_one_does(monkeypatch):
-    """Climbs that look for Ctrl-C every few rounds, and those that Ctrl-C ends."""
-    whole = climbed(some_rows(7, False), tol=1e-9, max_iter=2000)[1]
-    monkeypatch.setattr(em, "WORK_AT_ONCE", 1)
-    parts = climbed(some_rows(7, False), tol=1e-9, max_iter=2000)[1]
-    np.testing.assert_array_equal(parts.components.centers, whole.components.centers)
-    assert float(parts.log_likelihood) == pytest.approx(float(whole.log_likelihood), abs=1e-6)
-    assert parts.converged
-    seen = []
+def test_a_climb_that_the_user_stops():
+    """It ends with the present round, wherever that is, and with the likelihood of what it returns."""
     profile = Profile.of(some_rows(7, False))
-    one = MallowsEM(profile, MallowsParameters(3), KEY)
-    follow = Follow(lambda _, value: seen.append(value), lambda: len(seen) > 4)
+    em = MallowsEM(profile, MallowsParameters(3, tol=1e-9), KEY)
     start = first_components(profile, MallowsParameters(3), np.random.default_rng(0))
-    stopped = one.climb(start, follow)
-    assert not stopped.converged
-    assert len(seen) == 5
-    assert float(one.e_step(stopped.components, 0)[0]) == pytest.approx(seen[-1])
+    n_rounds = len(em.climb(start, SILENT).history) + 3
+    for n in range(1, n_rounds, 3):
+        seen = []
+        follow = Follow(lambda _, value, seen=seen: seen.append(value), lambda n=n, seen=seen: len(seen) >= n)
+        stopped = em.climb(start, follow)
+        assert not stopped.converged
+        assert len(seen) == n
+        assert float(stopped.log_likelihood) == seen[-1]
+        if n > 3:  # then no round draws
+            assert float(em.e_step(stopped.components, 0)[0]) == pytest.approx(seen[-1])
 
 
 def test_centers_are_matched():

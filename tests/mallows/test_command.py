@@ -19,6 +19,8 @@ import pytest
 import permix
 from permix.cli.output import fitting
 from permix.cli.rank_answers import open_pairs
+from permix.cli.report import print_answer
+from permix.mallows.report import answer
 from permix.mallows.results import warn_if_unsettled
 from permix.mallows.tables import report as mallows_report
 from permix.mallows.tables import show as print_mallows
@@ -400,7 +402,10 @@ PREDICT = ["predict", "drinks.permix", "votes.csv"]
         ([*FIT, "-k", "1", "--on-cycle", "keep"], "--on-cycle drop"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.csv"], "model.permix"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.soc.gz"], "model.permix"),
-        ([*PREDICT, "--top", "3"], "--top says nothing to a fit of mallows about --what groups"),
+        (
+            [*PREDICT, "--what", "groups", "--top", "3"],
+            "--top says nothing to a fit of mallows about --what groups",
+        ),
         ([*PREDICT, "--id", "agent"], "says nothing to a fit of mallows about --what groups"),
         ([*PREDICT, "--what", "fortune"], "fortune"),
         ([*PREDICT, "--on-cycle", "keep"], "--on-cycle drop"),
@@ -494,14 +499,15 @@ def test_what_a_reader_should_know_is_said(capsys):
         [0.5, 0.3, 0.2],
         [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]],
     )
+    print_answer(answer(fit))
     print_mallows(mallows_report(fit), "x")
     out = capsys.readouterr().out
     assert "groups 1 and 2 have the same center" in out
     assert "group 2: the dispersion is at the lower limit, 0.001" in out
     assert "group 3 is nobody's most probable group" in out
-    assert out.startswith("Only 1 of 3 restarts reached this optimum")
+    assert out.startswith("Can you trust this? With care.\n- Only 1 of 3 restarts reached this optimum")
     assert "2 of 3 (63%)" in out
-    assert "log-likelihood 0.00 (-0.0005 per agent)" in out
+    assert "log-likelihood 0.00 nats (-0.0005 per agent; 1 nat more: 2.7 times as probable)" in out
     fine = a_fit([center, center[::-1]], [1.0, 0.5], [0.6, 0.4], [[0.6, 0.4], [0.2, 0.8]])
     assert mallows_report(fine)["remarks"] == []
     alone = dataclasses.replace(
@@ -509,6 +515,7 @@ def test_what_a_reader_should_know_is_said(capsys):
         start_log_likelihoods=np.array([-10.0, -10.0, -12.0]),
         group_matches=np.array([[1.0, 1.0], [0.9, 0.5], [0.7, 0.4]]),
     )
+    print_answer(answer(alone))
     print_mallows(mallows_report(alone), "x")
     out = capsys.readouterr().out
     assert "2 of 3 restarts reached this optimum" in out
@@ -543,9 +550,9 @@ def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
 
     def interrupt_once_it_runs():
         for _ in range(600):
-            time.sleep(0.1)
+            time.sleep(0.05)
             if any("permix-worker" in thread.name for thread in threading.enumerate()):
-                time.sleep(0.7)
+                time.sleep(0.3)
                 os.kill(os.getpid(), signal.SIGINT)
                 return
 
@@ -559,4 +566,6 @@ def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["interrupted"] is True
     assert len(report["start_log_likelihoods"]) < 200
+    assert report["answer"]["trust"]["level"] != "good"
+    assert any("stopped early, by the user" in said for said in report["answer"]["trust"]["reasons"])
     assert len(report["groups"]) == 2

@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 import permix
@@ -21,7 +20,7 @@ from permix.estimators.agent_answers import sample_rankings
 from permix.mallows import predict as mallows_predict
 from permix.mallows.estimator import MallowsMixture
 from permix.mallows.results import warn_if_unsettled
-from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS
+from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, conventions
 from tests.mallows.cases import fit_of, two_kinds
 
 
@@ -61,16 +60,17 @@ class FromScores(MallowsMixture):
         return Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable"))
 
 
-@parametrize_with_checks(
-    [quick(1, n_init=1)], expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_CLUSTERERS
+@conventions(
+    quick(1, n_init=1),
+    cannot_apply=CANNOT_APPLY_TO_CLUSTERERS,
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(
-    [FromScores(2, n_init=2, random_state=0, progress=False)],
-    expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_SCORES,
+@conventions(
+    FromScores(2, n_init=2, random_state=0, progress=False),
+    cannot_apply=CANNOT_APPLY_TO_SCORES,
 )
 def test_scikit_learn_conventions_with_rows_that_are_rankings(estimator, check):
     check(estimator)
@@ -168,7 +168,7 @@ def everybody(planted, n=60):
 
 def test_all_kinds_of_preference_in_one_profile(planted):
     data = everybody(planted)
-    model = quick(3, n_init=6).fit(data)
+    model = quick(3, n_init=3).fit(data)
     assert len(model.labels_) == 360
     assert (model.history_["standard_error"] == 0.0).all()  # nor do rounds draw rankings
     assert model.log_likelihood_.standard_error == 0.0  # sums over a few items are exact
@@ -324,7 +324,7 @@ def test_stopping_too_early_is_remarked(planted):
     with warnings.catch_warnings():
         warnings.simplefilter("error", PermixWarning)
         quick(3).fit(planted.data[:300])
-    with pytest.warns(PermixWarning, match="stopped by the user; kept the best"):
+    with pytest.warns(PermixWarning, match="stopped early; kept the best"):
         warn_if_unsettled(fit_of(two_kinds(), interrupted=True, converged=False))
 
 

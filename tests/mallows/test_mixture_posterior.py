@@ -82,11 +82,12 @@ def test_the_matrix_of_sp_has_the_posterior_for_its_stationary_distribution():
     assert wrong > 20
 
 
-def test_sp_follows_the_posterior_on_every_poset():
-    size = 3000
-    orders, labels, accepted = run_sp(agents_of(POSETS), MIXTURE, size)
+@pytest.mark.parametrize("step", first_in_every_run([3, 1]))
+def test_sp_follows_the_posterior_on_every_poset(step):
+    size, posets = 3000, POSETS[::step]
+    orders, labels, accepted = run_sp(agents_of(posets), MIXTURE, size)
     rejected = np.zeros(3)
-    for agent, relation in enumerate(POSETS):
+    for agent, relation in enumerate(posets):
         distribution = oracle.posterior(relation, MIXTURE)
         # Steps are thinned, but not quite independent: half as much again.
         bound = 1.5 * total_variation_bound(size, len(distribution))
@@ -96,7 +97,7 @@ def test_sp_follows_the_posterior_on_every_poset():
         assert right < bound
         rejected += np.array(wrong) > bound
     # The test can tell what it should tell.
-    assert rejected.min() > 20, rejected
+    assert rejected.min() > 20 / step, rejected
     assert accepted.max() == 20 + 4 * size
     assert 0.5 * (20 + 4 * size) < accepted.min() < 20 + 4 * size
 
@@ -132,7 +133,7 @@ def test_sp_at_the_ends():
     """A point mass, a uniform component, one of weight zero; an agent who contradicts a point mass."""
     mixture = [(0.5, (0, 1, 2, 3), 0.0), (0.5, (3, 2, 1, 0), 1.0), (0.0, (1, 0, 2, 3), 0.5)]
     agents = [frozenset(), frozenset({(1, 0)}), frozenset({(0, 1), (2, 3)})]
-    size = 20_000
+    size = 5_000
     orders, labels, _ = run_sp(agents_of(agents), mixture, size, n_thin=30)
     assert not (labels == 2).any()
     for agent, relation in enumerate(agents):

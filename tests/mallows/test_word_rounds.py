@@ -47,7 +47,7 @@ def test_e_step(n_items, full):
         for k in range(3):
             assert found.against[k] == pytest.approx(order_score(found.wins[k], components.centers[k]))
     # The broken twin: one center's distances are one too large.
-    by_words.parts[0].codes[0] += 1
+    by_words.parts[0].blocks[0].codes[0] += 1
     assert float(by_words.e_step(components, 0)[0]) != pytest.approx(float(other), rel=1e-6)
 
 
@@ -65,7 +65,7 @@ def test_rows_are_drawn_as_they_would_be_shared_out():
     components = mixture(6)
     rng = np.random.default_rng(0)
     _, expected = em.e_step(components, 0)
-    drawn = [em.e_step(components, 0, rng)[1] for _ in range(400)]
+    drawn = [em.exact_step(components, rng)[1] for _ in range(400)]
     for name in ("members", "wins", "against", "blocks"):
         values = np.array([getattr(each, name) for each in drawn])
         error = values.std(axis=0) / 20

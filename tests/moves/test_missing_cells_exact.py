@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from permix.dp_mixture.left_out_jit import score_without
-from permix.families import GaussianNIW, niw_gaps_jit
+from permix.families import GaussianNIW, MixedNIW, niw_gaps_jit
 from permix.families.contract_jit import score_new_data, seat_all
 from permix.families.niw_gaps_jit import _observed, _products, with_gaps
 from permix.moves import Cycle, Gibbs, MissingCells, SplitMerge
@@ -44,11 +44,16 @@ def observed_log_density(family, x, members):
     return stats.multivariate_t.logpdf(x[here], location[here], spread[np.ix_(here, here)], df=freedom)
 
 
-@functools.cache
 def exact():
+    return exact_of(FAMILY)
+
+
+@functools.cache
+def exact_of(family, beside=None):
     """Probabilities of partitions times bins of the first missing cell, and the edges of the bins.
 
-    The cell of row 1 is integrated numerically, that of row 3 by the marginal of Student's t.
+    The cell of row 1 is integrated numerically, that of row 3 by the marginal of Student's t. ``beside`` is
+    what other columns say of some rows being one group.
     """
     angles = (np.arange(160) + 0.5) / 160 * np.pi - np.pi / 2
     grid, weights = 3.0 * np.tan(angles), 3.0 / np.cos(angles) ** 2
@@ -60,9 +65,9 @@ def exact():
         for size in range(1, 5):
             for rows in itertools.combinations(range(4), size):
                 complete = filled[[row for row in rows if row != 2]]
-                blocks[rows] = naive_marginal(FAMILY, complete)
+                blocks[rows] = naive_marginal(family, complete) + (beside(rows) if beside else 0.0)
                 if 2 in rows:
-                    blocks[rows] += observed_log_density(FAMILY, X[2], complete)
+                    blocks[rows] += observed_log_density(family, X[2], complete)
         for p, labels in enumerate(PARTITIONS):
             parts = [tuple(np.flatnonzero(np.array(labels) == k).tolist()) for k in range(max(labels) + 1)]
             table[p, g] = PRIOR.log_prob(labels) + sum(blocks[part] for part in parts)
@@ -74,9 +79,9 @@ def exact():
     return np.stack([masses[:, bins == b].sum(axis=1) for b in range(N_BINS)], axis=1).ravel(), edges
 
 
-def visits(move, state, n_steps=N_STEPS):
+def visits(move, state, n_steps=N_STEPS, edges=None):
     """Shares of partitions times bins in a chain."""
-    rng, edges = np.random.default_rng(3), exact()[1]
+    rng, edges = np.random.default_rng(3), exact()[1] if edges is None else edges
     place = {labels: p for p, labels in enumerate(PARTITIONS)}
     counts = np.zeros((len(PARTITIONS), N_BINS))
     state.set_labels(np.zeros(4, dtype=np.int64))
@@ -99,6 +104,46 @@ def test_chains_follow_the_posterior(name):
     state = MixtureState(FAMILY, FAMILY.encode(X), 4, PRIOR)
     # A bin's edge lies anywhere between two points of the grid.
     assert total_variation(visits(MOVES[name], state), pi) < total_variation_bound(pi, N_STEPS / 4) + 0.01
+
+
+# The same numbers, measured from their prior mean, after a column of categories with a gap of its own.
+BESIDE = np.array([0.0, 1.0, np.nan, 1.0])
+JOINT = MixedNIW(
+    kinds=["category", "number", "number"],
+    pseudo_count=0.3,
+    prior_strength=0.5,
+    degrees_of_freedom=4.0,
+    within_share=[1.0, 0.4, 0.4],
+    prior_mean=[0.0, 0.0, 0.5],
+    scale=[1.0, 1.0, 1.0],
+    levels=((0.0, 1.0), (), ()),
+).resolve(np.column_stack([BESIDE, X]))
+NUMBERS_OF_JOINT = GaussianNIW([0.0, 0.5], 0.5, 4.0, [1.2, 1.2]).resolve(X)
+
+
+def categories(rows):
+    """ln p of the answers of some rows as those of one group."""
+    answers = [BESIDE[row] for row in rows if BESIDE[row] == BESIDE[row]]
+    counts = [answers.count(level) for level in (0.0, 1.0)]
+    return sum(math.lgamma(0.3 + n) - math.lgamma(0.3) for n in counts) - (
+        math.lgamma(0.6 + len(answers)) - math.lgamma(0.6)
+    )
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_chains_beside_other_columns_follow_the_posterior(name):
+    pi, edges = exact_of(NUMBERS_OF_JOINT, categories)
+    state = MixtureState(JOINT, JOINT.encode(np.column_stack([BESIDE, X])), 4, PRIOR)
+    assert np.isnan(state.data[2, 2])  # what categories lack is not filled in
+    found = visits(MOVES[name], state, edges=edges - 0.5)
+    assert total_variation(found, pi) < total_variation_bound(pi, N_STEPS / 4) + 0.01
+
+
+def test_chains_that_forget_other_columns_are_noticed():
+    pi, edges = exact_of(NUMBERS_OF_JOINT, categories)
+    state = MixtureState(NUMBERS_OF_JOINT, NUMBERS_OF_JOINT.encode(X), 4, PRIOR)
+    found = visits(MOVES["cells"], state, edges=edges)
+    assert total_variation(found, pi) > total_variation_bound(pi, N_STEPS / 4) + 0.01
 
 
 def test_cells_that_are_filled_in_once_are_noticed():

@@ -38,6 +38,9 @@ ORDERS = ("uniform", "markov")
 every_case = pytest.mark.parametrize("name", CASES)
 every_prior = pytest.mark.parametrize("prior", PRIORS)
 every_case_and_prior = pytest.mark.parametrize(("name", "prior"), turns_in_every_run(CASES, PRIORS))
+every_case_prior_and_order = pytest.mark.parametrize(
+    ("name", "prior", "order"), turns_in_every_run(CASES, PRIORS, ORDERS)
+)
 every_order = pytest.mark.parametrize("order", ORDERS)
 
 
@@ -120,8 +123,7 @@ def test_integrated_concentration_is_a_mean_over_its_prior():
 # --- the programs against brute force -----------------------------------------------------------
 
 
-@every_order
-@every_case_and_prior
+@every_case_prior_and_order
 def test_factors_multiply_to_the_joint(name, prior, order):
     model = augmented(name, prior, order)
     for arranged in model.orders[::5]:
@@ -135,8 +137,7 @@ def test_factors_multiply_to_the_joint(name, prior, order):
             assert product == joint or math.isclose(product, joint, abs_tol=1e-10)
 
 
-@every_order
-@every_case_and_prior
+@every_case_prior_and_order
 def test_counted_program_sums_over_consistent_clusterings(name, prior, order):
     model = augmented(name, prior, order, 5)
     for arranged in model.orders[::17]:
@@ -154,8 +155,7 @@ def test_counted_program_sums_over_consistent_clusterings(name, prior, order):
             assert math.isclose(found.get(labels, 0.0), probability, abs_tol=1e-10)
 
 
-@every_order
-@every_case_and_prior
+@every_case_prior_and_order
 def test_linear_program_and_full_beam_sum_over_consistent_clusterings(name, prior, order):
     model = augmented(name, prior, order, 5)
     for arranged in model.orders[::17]:
@@ -222,15 +222,13 @@ def test_beam_keeps_the_largest_and_lets_the_earlier_of_equals_win():
 # --- chains -------------------------------------------------------------------------------------
 
 
-@every_order
-@every_case_and_prior
+@every_case_prior_and_order
 def test_exact_draws_are_reversible(name, prior, order):
     model = augmented(name, prior, order)
     assert_reversible(model.posterior, model.transition_matrix(model.exact_step))
 
 
-@every_order
-@every_case_and_prior
+@every_case_prior_and_order
 def test_slope_and_beam_with_metropolis_are_reversible(name, prior, order):
     model = augmented(name, prior, order)
     for slope in SLOPES:
@@ -243,8 +241,7 @@ def with_settings(step, *settings):
     return lambda order, labels: step(order, labels, *settings)
 
 
-@every_order
-@every_case_and_prior
+@every_case_prior_and_order
 def test_rejects_proposals_taken_without_metropolis(name, prior, order):
     model = augmented(name, prior, order)
     drifts = [
@@ -256,15 +253,13 @@ def test_rejects_proposals_taken_without_metropolis(name, prior, order):
     assert min(drifts) > (1e-3 if prior == "mfm" else 1e-2)
 
 
-@every_order
-@every_case_and_prior
+@every_case_prior_and_order
 def test_rejects_a_slope_that_keeps_adapting(name, prior, order):
     model = augmented(name, prior, order)
     assert drift(model.posterior, model.transition_matrix(model.adapting_step)) > 1e-4
 
 
-@every_order
-@every_case_and_prior
+@every_case_prior_and_order
 def test_rejects_acceptance_from_outside_the_beam(name, prior, order):
     model = augmented(name, prior, order)
     for slope in SLOPES:
@@ -272,8 +267,7 @@ def test_rejects_acceptance_from_outside_the_beam(name, prior, order):
         assert drift(model.posterior, matrix) > 1e-2
 
 
-@every_order
-@every_case_and_prior
+@every_case_prior_and_order
 def test_rejects_clusterings_drawn_without_the_weight_of_their_orders(name, prior, order):
     model = augmented(name, prior, order)
     assert drift(model.posterior, model.transition_matrix(model.unweighted_step)) > 1e-2

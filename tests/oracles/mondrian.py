@@ -93,13 +93,14 @@ def importance_posterior(draws, shape, log_likelihood):
 
 def largest_partition_z(keys, posterior, errors, least=0.005):
     """Largest deviation of a chain's frequencies from the posterior, among partitions that matter."""
-    worst = 0.0
-    for key, probability in posterior.items():
-        if probability >= least:
-            hits = np.array([[found == key] for found in keys], dtype=float)
-            error = math.hypot(float(batch_error(hits)[0]), errors[key], 1.0 / len(keys))
-            worst = max(worst, abs(float(hits.mean()) - probability) / error)
-    return worst
+    keys_that_matter = [key for key, probability in posterior.items() if probability >= least]
+    number = {key: i for i, key in enumerate(keys_that_matter)}
+    seen = np.array([number.get(key, -1) for key in keys])
+    hits = (seen[:, None] == np.arange(len(number))).astype(float)
+    probabilities = np.array([posterior[key] for key in keys_that_matter])
+    own = np.hypot(batch_error(hits), 1.0 / len(keys))
+    error = np.hypot(own, [errors[key] for key in keys_that_matter])
+    return float(np.max(np.abs(hits.mean(axis=0) - probabilities) / error))
 
 
 def published_chain(rng, budget, n, flaw=None):

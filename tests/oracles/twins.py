@@ -102,6 +102,9 @@ class TwinFamily:
         self.family = family
         self.mistake = power, careless
 
+    def filled_cells(self, data: Any) -> Any:
+        return None
+
     def completed(self, data: Any) -> Any:
         return data
 

@@ -38,7 +38,7 @@ def broken_chain(rng, concentration, shape, rate, n_clusters, n, n_thin, out):
 
 def kolmogorov_smirnov(draws, shape, rate, n_clusters, n):
     """Distance of the draws from p(alpha | K, n), by the trapezoidal rule on a grid of log alpha."""
-    t = np.linspace(math.log(1e-12), math.log(1e6), 400_001)
+    t = np.linspace(math.log(1e-12), math.log(1e6), 100_001)
     alpha = np.exp(t)
     log_density = (shape + n_clusters) * t - rate * alpha
     log_density += gammaln(alpha) - gammaln(alpha + n)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from permix.cli.fit_tables import chains_report, print_verdict
+from permix.cli.fit_tables import chains_report
 from permix.convergence import largest_allowed, noise_ceiling, r_hat
 from permix.errors import ConvergenceWarning, DataError
 from permix.posterior import summary, to_datatree, warn_if_chains_disagree
+from permix.reporting.verdicts import of_chains
 from permix.sampling import Draws
 
 
@@ -176,7 +177,7 @@ def test_summary_notes() -> None:
     assert table.loc["stuck", "ess_bulk"] < 5
 
 
-def test_reports_say_what_the_warning_says(capsys) -> None:
+def test_reports_say_what_the_warning_says() -> None:
     """Whatever is warned of stands before all else in a report, in the same words."""
     rng = np.random.default_rng(9)
     apart = rng.normal(size=(2, 200)) + np.array([[0.0], [0.7]])
@@ -184,13 +185,14 @@ def test_reports_say_what_the_warning_says(capsys) -> None:
     with pytest.warns(ConvergenceWarning) as told:
         found = warn_if_chains_disagree(draws)
     assert 1.05 < found["apart"] < 1.5
-    print_verdict(chains_report(draws))
-    said = capsys.readouterr().out
-    assert said == f"NOT CONVERGED. {told[0].message.args[0].as_options()}\n\n"
+    said = chains_report(draws)["verdict"]
+    assert said == f"NOT CONVERGED. {told[0].message.args[0].as_options()}"
+    assert of_chains(draws) == ("bad", said)
     assert "apart (R-hat" in said
     assert "near" not in said
-    print_verdict(chains_report(Draws({"near": draws.arrays["near"]})))
-    assert capsys.readouterr().out.startswith("Converged: the 2 chains agree (R-hat at most 1.0")
+    level, said = of_chains(Draws({"near": draws.arrays["near"]}))
+    assert level == "good"
+    assert said.startswith("Converged: the 2 chains agree (R-hat at most 1.0")
 
 
 @pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])

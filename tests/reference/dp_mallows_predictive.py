@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 from scipy.integrate import quad
@@ -34,7 +35,11 @@ def stage_probability(skip, j, n, decays, strength, rate):
         return 1.0
     if j < len(decays):
         return math.exp(-decays[j] * skip) / psi(decays[j], m)
+    return stage_probability_under_the_prior(skip, m, strength, rate)
 
+
+@cache
+def stage_probability_under_the_prior(skip, m, strength, rate):
     def density(theta):
         return math.exp(-strength * rate * theta) * psi(theta, m) ** -strength
 

@@ -13,6 +13,7 @@ import pytest
 
 import permix
 from permix.runtime import threads
+from tests.every_run import first_in_every_run
 
 ORDERS = [[0, 1, 2, 3], [1, 0, 2, 3], [0, 1, 3, 2], [3, 2, 1, 0], [3, 2, 0, 1], [2, 3, 1, 0]] * 5
 
@@ -70,13 +71,14 @@ def test_several_threads_at_once(expected):
     assert found == expected
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+# What is spawned imports everything anew, as joblib's workers do.
+@pytest.mark.parametrize("method", first_in_every_run(["fork", "spawn"]))
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_processes_of_their_own(expected, method):
     """Forked after permix ran here, with threads, which the children do not inherit."""
     context = multiprocessing.get_context(method)
     queue = context.Queue()
-    seeds = range(2 if method == "fork" else 1)  # what is spawned imports everything anew
+    seeds = range(2 if method == "fork" else 1)
     children = [context.Process(target=answers_into, args=(queue, seed)) for seed in seeds]
     for child in children:
         child.start()

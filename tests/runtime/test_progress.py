@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import json
 import sys
 import threading
 import time
@@ -11,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from permix.errors import DataError
+from permix.errors import DataError, PermixWarning
 from permix.runtime import progress
 from permix.runtime.compiling import Compiling
 from permix.runtime.progress import Display, Line, checked_progress
@@ -57,6 +58,17 @@ def test_nothing_unless_it_takes_long(capsys):
     with Display(True) as display:
         display.begin("too early")
     assert capsys.readouterr().err == ""
+
+
+def test_commands_whose_output_goes_to_a_file_say_now_and_then_that_they_work(monkeypatch, capsys):
+    monkeypatch.setitem(progress.RUNNING, "command", True)
+    monkeypatch.setattr(progress, "RARE_SECONDS", 0.2)
+    with Display(None) as display:
+        display.begin("reading votes.csv")
+        time.sleep(0.7)
+    assert capsys.readouterr().err.count("reading votes.csv\n") in (1, 2, 3)
+    with Display(False) as display:
+        assert not display.wanted
 
 
 def test_work_whose_next_step_is_far_away_is_shown(monkeypatch):
@@ -194,3 +206,45 @@ def test_real_compilation_is_noticed(tmp_path, monkeypatch):
     now.end("kernel")
     assert gc.isenabled()
     assert not compile_cache._CLAIMS
+
+
+def test_a_file_holds_the_newest_lines(tmp_path, monkeypatch):
+    file = tmp_path / "progress.json"
+    monkeypatch.setenv(progress.FILE_VARIABLE, str(file))
+    monkeypatch.setattr(progress, "FILE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "REDRAW_SECONDS", 100.0)
+    with Display(None) as display:
+        display.begin("comparing", 4)
+        display.step()
+        display.update("closer")
+        (line,) = json.loads(file.read_text())
+        assert line["seconds_left"] >= 0.0
+        assert line | {"seconds_left": 0} == {
+            "stage": "comparing",
+            "done": 1,
+            "of": 4,
+            "text": "closer",
+            "seconds_left": 0,
+        }
+        display.update("there", 4)
+    (line,) = json.loads(file.read_text())
+    assert (line["done"], line["seconds_left"]) == (4, None)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_quiet_work_writes_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv(progress.FILE_VARIABLE, str(tmp_path / "progress.json"))
+    with Display(False) as display:
+        display.begin("comparing", 4)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_written_does_not_end_the_work(tmp_path, monkeypatch):
+    monkeypatch.setenv(progress.FILE_VARIABLE, str(tmp_path / "nowhere" / "progress.json"))
+    monkeypatch.setattr(progress, "FILE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "REDRAW_SECONDS", 100.0)
+    with Display(None) as display:
+        with pytest.warns(PermixWarning, match="progress cannot be written"):
+            display.begin("comparing", 4)
+        display.step()
+    assert display.lines[0].done == 1

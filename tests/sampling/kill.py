@@ -47,7 +47,7 @@ def kill_and_resume(
                 # Into the running chain: not before it got somewhere, and late kills near the end.
                 threshold = rng.uniform(0.85, 0.95) * n_iterations if late else before + 1
                 while process.poll() is None and iterations(store) < threshold:
-                    time.sleep(0.002)
+                    time.sleep(0.02)
                 time.sleep(rng.uniform(0.0, 0.08))
             finished = process.poll()
             process.kill()

@@ -10,7 +10,9 @@ import pytest
 
 import permix
 from permix import AngleMixture, Rankings, select_components
+from permix.angle import ascent
 from permix.angle import selection as angle_selection
+from permix.angle.parameters import AngleParameters
 from permix.angle.selection import SELECTION
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from tests.estimators.conventions import by_name
@@ -97,7 +99,8 @@ def test_the_planted_number_is_found(truth, inference, criterion):
 def test_dic_and_waic_are_those_of_the_estimator():
     data, inference = planted(n=200), "sir"
     for criterion in ("dic", "waic"):
-        found = silently(data, [2, 1], criterion=criterion, inference=inference)
+        few = {"n_draws": 100, "n_burn_in": 50}
+        found = silently(data, [2, 1], criterion=criterion, inference=inference, **few)
         assert list(found.table.columns) == [
             "n_groups",
             "log_likelihood",
@@ -112,7 +115,7 @@ def test_dic_and_waic_are_those_of_the_estimator():
         assert found.best == 2
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PermixWarning)
-            again = model_for(found, inference=inference).fit(data)
+            again = model_for(found, inference=inference, **few).fit(data)
         known = again.criteria(data)
         assert row[criterion] == getattr(again, criterion)(data) == getattr(known, criterion)
         assert row["parameters"] == getattr(known, f"{criterion}_parameters")
@@ -154,7 +157,8 @@ def test_held_out_scores_are_those_of_the_estimator():
 
 def test_the_same_seed_gives_the_same_table():
     data = planted(n=120)
-    for options in ({}, {"criterion": "waic", "inference": "sir"}, {"inference": "sir"}):
+    few = {"n_draws": 40, "n_burn_in": 20}
+    for options in ({}, {"criterion": "waic", "inference": "sir", **few}, {"inference": "sir", **few}):
         first, second = (silently(data, [1, 2], **options).table for _ in range(2))
         assert first.equals(second)
     other = select_components(data, [1, 2], random_state=6, **QUICK, **options).table
@@ -250,13 +254,44 @@ def test_rows_kept_stand_for_all(monkeypatch):
     assert SELECTION.affordable(few, np.random.default_rng(0)) is few
 
 
+def test_larger_fits_begin_with_smaller_ones(monkeypatch):
+    begun, whole = [], angle_selection.fit_angle
+
+    def fit(rankings, settings, smaller=None):
+        begun.append(smaller.n_components if smaller else 0)
+        return whole(rankings, settings, smaller)
+
+    monkeypatch.setattr(angle_selection, "fit_angle", fit)
+    found = select_components(planted(), [1, 2, 4], random_state=0, inference="em", **QUICK)
+    assert begun == [0, 1, 2]
+    assert found.best == 2
+    # Half as many starts, and with weights and tilts of the smaller mixture as far as it goes.
+    data, tried = planted(), []
+    original = ascent.climb
+
+    def climb(point, *given):
+        tried.append(point)
+        return original(point, *given)
+
+    monkeypatch.setattr(ascent, "climb", climb)
+    settings = AngleParameters(2, n_init=4, random_state=0)
+    two = whole(data, settings)
+    three = whole(data, settings.replaced(n_components=3), two.components)
+    assert len(two.start_objectives) == 4
+    assert len(three.start_objectives) == 2
+    directions = tried[-1].tilts[:2] / np.linalg.norm(tried[-1].tilts[:2], axis=1, keepdims=True)
+    np.testing.assert_allclose(directions, two.components.directions, atol=1e-9)
+    np.testing.assert_allclose(tried[-1].components.weights[:2], 2 / 3 * two.components.weights)
+    assert three.log_likelihood >= two.log_likelihood - 1e-6
+
+
 def interrupted_at(number, how):
     whole = angle_selection.fit_angle
 
-    def fit(rankings, settings):
+    def fit(rankings, settings, smaller=None):
         if settings.n_components == number and how == "by exception":
             raise KeyboardInterrupt
-        done = whole(rankings, settings)
+        done = whole(rankings, settings, smaller)
         return done if settings.n_components < number else dataclasses.replace(done, interrupted=True)
 
     return fit

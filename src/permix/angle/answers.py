@@ -18,12 +18,21 @@ from permix.angle.rows import row_probabilities
 from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.predict import NewData, Question
-from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items, score_facts
+from permix.cli.rank_answers import (
+    N_SAMPLES,
+    membership,
+    pairs_answer,
+    read_over_items,
+    recommended,
+    score_facts,
+    score_of,
+)
 from permix.cli.votes import Votes
 from permix.data.rankings import Rankings
 from permix.estimators.agent_answers import sample_rankings
 from permix.estimators.baselines import kept_baselines
 from permix.estimators.preference_input import as_preferences
+from permix.estimators.recommend import N_DRAWS
 
 # DIC and WAIC average over hundreds of draws: by default where that takes no more steps than this, seconds.
 CRITERION_STEPS = 2e9
@@ -124,6 +133,22 @@ def pairwise(fit: AngleFit, data: NewData, question: Question) -> Answer:
 
     votes = read_over_items(data.votes, components.items)
     return pairs_answer(votes, data.votes.agents_of(votes), question.top, n_samples, ask)
+
+
+def recommend(fit: AngleFit, data: NewData, question: Question) -> Answer:
+    """Say which of the items that an agent does not mention the agent would rank best."""
+    components, n_samples = fit.components, question.samples or N_DRAWS
+    return recommended(
+        components.items,
+        data,
+        question,
+        lambda votes, rng: complete(components, as_rankings(votes, components.items), n_samples, rng)[1],
+    )
+
+
+def score(fit: AngleFit, data: NewData, question: Question) -> Answer:
+    """Say how probable what each agent said is."""
+    return score_of(fit, fit.components.items, data, question)
 
 
 def sample(fit: AngleFit, size: int, seed: int) -> Any:

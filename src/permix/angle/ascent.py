@@ -39,6 +39,8 @@ TRIAL_ENTRIES = 200_000
 SEED_ENTRIES = 2_000_000
 # How close to its seed a start puts half of the rankings: the mean cosine.
 START_COSINE = 0.7
+# One of so many starts is fresh where others have a smaller mixture to begin with, and half as many are made.
+FRESH_SHARE = 3
 
 
 class VariationalPosterior(NamedTuple):
@@ -215,12 +217,17 @@ class Climbed(NamedTuple):
     interrupted: bool
 
 
-def best_of_restarts(data: AngleData, settings: AngleParameters) -> Climbed:
-    """Fit full rankings by EM or variational inference."""
+def best_of_restarts(
+    data: AngleData, settings: AngleParameters, smaller: AngleComponents | None = None
+) -> Climbed:
+    """Fit full rankings by EM or variational inference.
+
+    With a ``smaller`` mixture most starts are that one with more components, at rankings far from its own.
+    """
     prior = AnglePrior.of(settings, data.items)
     with at_most(settings.n_jobs), Display(settings.progress) as display:
         if settings.n_components > 1 or not data.is_full:
-            return _several(data, settings, prior, display)
+            return _several(data, settings, prior, display, smaller)
         run = single(data, settings, prior)
         return Climbed(run, np.array([run.objective]), False)
 
@@ -262,24 +269,49 @@ def first_point(tilts: Array, data: AngleData, settings: AngleParameters, prior:
     return Variational(posterior, prior)
 
 
-def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
-    """Choose k rankings far apart (k-means++ on the sphere) and return tilts towards them."""
+def seeded_tilts(
+    data: AngleData, k: int, rng: np.random.Generator, smaller: AngleComponents | None = None
+) -> Array:
+    """Choose k rankings far apart (k-means++ on the sphere) and return tilts towards them.
+
+    The first tilts are those of a ``smaller`` mixture, where there is one.
+    """
     some = data.some(max(k, SEED_ENTRIES // data.n_items), rng)
     y, counts = some.dense(), some.counts
-    chosen = [int(rng.choice(len(y), p=counts / counts.sum()))]
-    gap = 1.0 - y @ y[chosen[0]]
-    for _ in range(k - 1):
+    tilts, gap = np.empty((0, data.n_items)), np.ones(len(y))
+    if smaller is not None:
+        tilts, gap = smaller.tilts, 1.0 - (y @ smaller.directions.T).max(axis=1)
+    chosen: list[int] = []
+    for _ in range(k - len(tilts)):
         weight = counts * np.maximum(gap, 0.0)
         weight = weight if weight.sum() > 0.0 else counts
         chosen.append(int(rng.choice(len(y), p=weight / weight.sum())))
         gap = np.minimum(gap, 1.0 - y @ y[chosen[-1]])
     order = 0.5 * (data.n_items - 3.0)
-    return np.asarray(newton_concentration(order, START_COSINE, INTERPRETED) * y[chosen])
+    seeds = newton_concentration(order, START_COSINE, INTERPRETED) * y[chosen]
+    return np.concatenate([tilts, seeds])
 
 
-def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, display: Display) -> Climbed:
+def weighted(point: Any, weights: Array) -> Any:
+    """Return a point of maximum likelihood with other weights; a variational one as it is."""
+    known = isinstance(point, Likelihood)
+    return Likelihood(replace(point.components, weights=weights)) if known else point
+
+
+def _several(
+    data: AngleData,
+    settings: AngleParameters,
+    prior: AnglePrior,
+    display: Display,
+    smaller: AngleComponents | None = None,
+) -> Climbed:
     k = settings.n_components
-    seeds = seed_sequence(settings.random_state).spawn((settings.n_init if k > 1 else 1) + 1)
+    n_starts = settings.n_init if k > 1 else 1
+    n_fresh = n_starts
+    if smaller is not None:
+        n_starts = max(2, n_starts // 2)
+        n_fresh = max(1, n_starts // FRESH_SHARE)
+    seeds = seed_sequence(settings.random_state).spawn(n_starts + 1)
     rng = np.random.default_rng(seeds[-1])
     trial, quick = data, settings
     if data.is_full and is_expensive(settings.normalizer_for(data.n_items), data.n_items):
@@ -296,11 +328,15 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
             return not interrupts.stopped
 
         display.begin("trying starts", len(seeds) - 1)
-        for seed in seeds[:-1]:
-            tilts = np.zeros((1, data.n_items))
+        for at, seed in enumerate(seeds[:-1]):
+            tilts, base = np.zeros((1, data.n_items)), None if at < n_fresh else smaller
             if k > 1:  # one component needs no seed: from all rankings alike there is one way up
-                tilts = seeded_tilts(trial, k, np.random.default_rng(seed))
-            run = climb(first_point(tilts, trial, quick, prior), trial, quick.max_iter, quick.tol, follow)
+                tilts = seeded_tilts(trial, k, np.random.default_rng(seed), base)
+            point = first_point(tilts, trial, quick, prior)
+            if base is not None:
+                weights = np.append(base.weights * base.n_components, np.ones(k - base.n_components)) / k
+                point = weighted(point, weights)
+            run = climb(point, trial, quick.max_iter, quick.tol, follow)
             reached.append(run.objective * scale)
             if best is None or run.objective > best.objective:
                 best = run
@@ -311,6 +347,6 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
             display.begin(f"fitting all {data.n_agents:,} agents")
             point = first_point(best.point.tilts, data, settings, prior)
             if settings.inference == "em":
-                point = Likelihood(replace(point.components, weights=best.point.components.weights))
+                point = weighted(point, best.point.components.weights)
             best = climb(point, data, settings.max_iter, settings.tol, follow)  # one pass if interrupted
     return Climbed(best, np.array(reached), interrupts.interrupted)

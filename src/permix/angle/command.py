@@ -25,6 +25,8 @@ COMMAND = ModelCommand(
         "groups": Answering(),
         "ranking": Answering(("samples", "seed"), rankings=True),
         "pairwise": Answering(("top", "samples", "seed")),
+        "recommend": Answering(("top", "samples", "seed")),
+        "score": Answering(("seed",)),
         "checks": Answering(("samples", "seed")),
     },
     draws=True,

@@ -150,8 +150,13 @@ def fit_as_asked(rankings: Rankings, settings: AngleParameters) -> AngleFit:
     return fit_angle(rankings, settings)
 
 
-def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
-    """Fit a mixture of angle-based models to rankings as ``as_rankings`` returns them."""
+def fit_angle(
+    rankings: Rankings, settings: AngleParameters, smaller: AngleComponents | None = None
+) -> AngleFit:
+    """Fit a mixture of angle-based models to rankings as ``as_rankings`` returns them.
+
+    Most climbs begin with a ``smaller`` mixture of fewer components, where there is one; chains do not.
+    """
     data = AngleData(rankings, settings.n_jobs)
     if settings.n_components > data.n_agents:
         asked = Argument("n_components", settings.n_components)
@@ -161,7 +166,9 @@ def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
     way = way_of(rankings, settings)
     if settings.store is not None and way != "chains":
         raise DataError("store keeps chains while they run, and this fit has none; leave store out")
-    ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
+    if way == "climb":
+        return _ascent(data, settings, smaller)
+    ways = {"sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
     return ways[way](data, settings)
 
 
@@ -174,14 +181,14 @@ def _fitted(
     return AngleFit(settings, components, log_likelihood=_log_likelihood(components, data), **found)
 
 
-def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
+def _ascent(data: AngleData, settings: AngleParameters, smaller: AngleComponents | None) -> AngleFit:
     given = data.rankings
     which = given.equal_rows() if data.n_items <= MOST_EXACT_ITEMS else np.arange(len(given))
     first = np.unique(which, return_index=True)[1]
     counts = np.bincount(which, given.counts).astype(np.int64)
     once = given[first]._replaced(counts=counts, agents=None) if len(first) < len(given) else given
     data = (AngleData if data.is_full else TopLists)(once, data.n_jobs)
-    climbed = best_of_restarts(data, settings)
+    climbed = best_of_restarts(data, settings, smaller)
     run, point = climbed.run, climbed.run.point
     q = point.posterior if settings.inference == "vi" else None
     if q is not None:

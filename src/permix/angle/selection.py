@@ -33,6 +33,9 @@ class AngleSelection(Selectable):
     def fit(self, table: Rankings, settings: AngleParameters) -> AngleFit:
         return fit_angle(table, settings)
 
+    def fit_more(self, table: Rankings, settings: AngleParameters, smaller: AngleFit) -> AngleFit:
+        return fit_angle(table, settings, smaller.components)
+
     def score(self, fit: AngleFit, table: Rankings, seed: int) -> tuple[Array, Array]:
         return fit.predictive.log_densities(table, random_state=seed)
 
@@ -59,19 +62,8 @@ class AngleSelection(Selectable):
         return getattr(found, criterion), getattr(found, f"{criterion}_parameters")
 
     def affordable(self, table: Rankings, rng: np.random.Generator) -> Rankings:
-        """Keep agents in random order until there are ``MOST_ANNEALED`` different rows that need annealing.
-
-        Agents with other rows are left out in the same proportion, so that those kept stand for all.
-        """
-        expensive = ~is_cheap(table)
-        if expensive.sum() <= MOST_ANNEALED:
-            return table
-        rows = rng.permutation(table.rows_of_agents())
-        new = np.zeros(len(rows), dtype=bool)
-        new[np.unique(rows, return_index=True)[1]] = True
-        n_expensive = np.cumsum(new & expensive[rows])
-        kept = rows[: np.searchsorted(n_expensive, MOST_ANNEALED, side="right")]
-        return table._with_counts(np.bincount(kept, minlength=len(table)))
+        counts = affordable_counts(table, rng)
+        return table if counts is None else table._with_counts(counts)
 
     def columns(self, fits: Sequence[AngleFit]) -> dict[str, Any]:
         """Say how far normalizing sums are off, for the worst component of all fits that has an agent at all.
@@ -84,6 +76,23 @@ class AngleSelection(Selectable):
             agents = np.concatenate([fit.counts @ fit.probabilities for fit in fits])
             worst = max(np.array(errors)[agents >= 1.0].tolist(), key=abs)
         return {"normalizer": components.normalizer, "normalizer_error": worst}
+
+
+def affordable_counts(table: Rankings, rng: np.random.Generator) -> Array | None:
+    """Return how many agents of each row to score; None: all of them.
+
+    Agents are kept in random order until there are ``MOST_ANNEALED`` different rows that need annealing.
+    Those with other rows are left out in the same proportion, so that those kept stand for all.
+    """
+    expensive = ~is_cheap(table)
+    if expensive.sum() <= MOST_ANNEALED:
+        return None
+    rows = rng.permutation(table.rows_of_agents())
+    new = np.zeros(len(rows), dtype=bool)
+    new[np.unique(rows, return_index=True)[1]] = True
+    n_expensive = np.cumsum(new & expensive[rows])
+    kept = rows[: np.searchsorted(n_expensive, MOST_ANNEALED, side="right")]
+    return np.bincount(kept, minlength=len(table))
 
 
 SELECTION = AngleSelection()

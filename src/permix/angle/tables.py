@@ -100,7 +100,6 @@ def _by_item(part: pd.DataFrame, column: str) -> dict[str, float]:
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
-    fit_tables.print_verdict(report)
     parts = report["groups"]
     sure = report["interval"] is not None
     methods = IN_CHAINS if "diagnostics" in report else METHODS
@@ -116,7 +115,7 @@ def show(report: dict[str, Any], title: str) -> None:
     what = f"angle-based mixture of {count_of(len(parts), 'group')} by {methods[report['inference']]}"
     print_table(f"{fit_tables.data_title(report, title)}, {what}", headings, rows)
     centers = [fit_tables.called(report, part["center"]) for part in parts]
-    fit_tables.print_orders("Centers, best first", "center", centers)
+    fit_tables.print_orders("Centers, best first", centers)
     _print_scores(report)
     fit_tables.print_remarks(report["remarks"])
     print(
@@ -174,7 +173,6 @@ def _score_cells(part: dict[str, Any]) -> dict[str, str]:
 
 def _print_fit_measures(report: dict[str, Any]) -> None:
     print(fit_tables.likelihood_line(report))
-    fit_tables.print_baselines(report)
     for name, words in (("elbo", "evidence lower bound"), ("log_evidence", "log evidence")):
         if report[name] is not None:
             print(f"{words} {rounded(report[name], 2)}")

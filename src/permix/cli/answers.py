@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from permix.cli.output import ORDER, count_of, fitting, print_json, print_table, terminal_width
+from permix.errors import Argument, DataError
 
 # Rows shown where no file was asked for.
 MAX_ROWS = 50
@@ -33,6 +35,26 @@ class Answer(NamedTuple):
             return self
         rows = ([row[0], count, *row[1:]] for row, count in zip(self.rows, counts.tolist(), strict=True))
         return self._replace(columns=[self.columns[0], "count", *self.columns[1:]], rows=rows)
+
+    def with_covariates(self, ids: Sequence[Any], known: Any) -> Answer:
+        """Return the answer with what is known of each agent or row, found by the id in the first column."""
+        names = [name for name in known if name not in self.columns]
+        if not names:
+            return self
+        if len(set(ids)) < len(ids):
+            twice = next(who for who, n in Counter(ids).items() if n > 1)
+            raise DataError(
+                f"{twice!r} has several rows, so that {names[0]!r} cannot be written beside the answers; "
+                "give each row an id of its own, or leave out ",
+                Argument("group_columns"),
+            )
+        told = zip(*(known[name].tolist() for name in names), strict=True)
+        of = {
+            who: ["" if value != value else value for value in entry]
+            for who, entry in zip(ids, told, strict=True)
+        }
+        rows = ([*row, *of[row[0]]] for row in self.rows)
+        return self._replace(columns=[*self.columns, *names], rows=rows)
 
 
 def give(answer: Answer, output: Path | None, as_json: bool) -> None:

@@ -33,6 +33,7 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()  # the words it may be
     least: float | None = None
     metavar: str | None = None
+    empty: str = ""  # what an empty value means, where it means something
 
 
 class Source(NamedTuple):
@@ -41,6 +42,7 @@ class Source(NamedTuple):
     help: str  # of the argument
     options: Mapping[str, Option]
     read: str  # function of (path, values of the options) that returns what ``fit_data`` takes
+    form: str = "votes"  # what the data are: "votes", "matrix" or "table"
 
 
 class Answering(NamedTuple):
@@ -170,6 +172,7 @@ class ModelCommand:
 
 SHARED: Mapping[str, Option] = {
     "picture": Option(Path, "Also draw the result to this .png, .svg or .pdf file.", ("--picture", "--plot")),
+    "report": Option(Path, "Also write a report, for people, to this .html, .md or .json file."),
     "keep_chains": Option(bool, "Keep the folder OUTPUT.chains, from which chains can be extended."),
     "force": Option(bool, "Overwrite files that exist.", ("--force", "-f")),
     "quiet": Option(bool, "No progress display.", ("--quiet", "-q")),
@@ -291,7 +294,7 @@ def _of_parameter(name: str, about: Declared, with_default: bool = True) -> insp
     check, flag = about.check, about.flag_of(name)
     shown = ("no", "yes")[about.default] if isinstance(about.default, bool) else about.default
     default = "" if about.default is None or not with_default else f" [default: {shown}]"
-    details: dict[str, Any] = {"help": _first_sentence(about.help) + default, "show_default": False}
+    details: dict[str, Any] = {"help": first_sentence(about.help) + default, "show_default": False}
     flags = [flag, *([about.short] if about.short else [])]
     words = [word for word in check.special if isinstance(word, str)]
     kind: Any = str
@@ -311,7 +314,7 @@ def _words(words: Sequence[str]) -> dict[str, Any]:
     return {"metavar": f"<{'|'.join(words)}>", "autocompletion": lambda: list(words)}
 
 
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
     """Return a help text's first sentence without markup of docstrings."""
     first = re.split(r"(?<=[.])\s+(?=[A-Z:`])", " ".join(text.split()), maxsplit=1)[0]
     return re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", first).replace("``", "")

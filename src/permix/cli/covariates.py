@@ -34,6 +34,7 @@ def _plain(found: GroupTable) -> dict[str, Any]:
         "intervals": found.note,
         "agents_without_a_value": found.n_missing,
         "share_of_all_in_each_group": found.overall.tolist(),
+        **_mean_facts(found),
         "values": [
             {
                 "value": value,
@@ -44,6 +45,24 @@ def _plain(found: GroupTable) -> dict[str, Any]:
             for v, value in enumerate(found.values)
         ],
     }
+
+
+def _mean_facts(found: GroupTable) -> dict[str, Any]:
+    """Return the means of numbers, of all agents and of each group."""
+    if found.means is None:
+        return {}
+    ends = ("mean", "low", "high")
+    return {
+        "mean_of_all": found.overall_mean,
+        "means_of_groups": [dict(zip(ends, row, strict=True)) for row in found.means.tolist()],
+    }
+
+
+def _mean(cell: dict[str, float]) -> str:
+    if cell["mean"] != cell["mean"]:
+        return "-"
+    ends = "" if cell["low"] != cell["low"] else f" ({cell['low']:.4g} to {cell['high']:.4g})"
+    return f"{cell['mean']:.4g}{ends}"
 
 
 def print_covariates(report: dict[str, Any]) -> None:
@@ -66,6 +85,9 @@ def print_covariates(report: dict[str, Any]) -> None:
         heads.insert(2, "of all")
         rows = [[*row[:2], _percent(row[1] / total), *row[2:]] for row in rows]
         print_table(f"Of the members of each group, those of each {name}", heads, rows)
+        if "means_of_groups" in found:
+            row = [f"{found['mean_of_all']:.4g}", *(_mean(found["means_of_groups"][k]) for k in groups)]
+            print_table(f"Mean {name} of the members of each group", ["of all", *heads[3:]], [row])
         left = []
         if len(values) > len(shown):
             left.append(f"{count_of(len(values) - len(shown), 'more value')} of {name}")

@@ -30,7 +30,7 @@ def run_demo(folder: Path, seed: int) -> None:
     points.to_csv(folder / "points.csv", index=False)
     print("400 points from 5 groups; permix is told neither the number of groups nor their shape.\n")
     estimator = part("permix.dp_mixture.estimator:DPMixture")
-    model = estimator(n_burn_in=100, random_state=seed).fit(points)
+    model = estimator(random_state=seed).fit(points)
     model.save(folder / "points.permix")
     show_fit(folder / "points.permix", as_json=False)
     agreement = adjusted_rand(model.labels_, np.asarray(made.labels))
@@ -49,3 +49,21 @@ def run_demo(folder: Path, seed: int) -> None:
         print(f"\nno picture: {error}")
     print(f"\nwritten to {folder}/: {', '.join(files)}")
     print(f"next: permix summary {folder / 'points.permix'}")
+
+
+def run_example(name: str | None, folder: Path, force: bool, seed: int) -> None:
+    """Write the files of an example and say what to ask of them; without a name, list the examples."""
+    from permix.datasets.examples import EXAMPLES, example, write_example
+
+    if name is None:
+        width = max(map(len, EXAMPLES))
+        for known, about in EXAMPLES.items():
+            print(f"{known:{width}}  {about.question}")
+        print("\npermix example NAME writes one to this folder.")
+        return
+    about = example(name)
+    main, *others = write_example(name, folder, random_state=seed, force=force)
+    print(f"{main}: {about.question}")
+    for other in others:
+        print(f"{other}: goes with it")
+    print(f"drawn from {about.truth}\nnext: {about.command.replace('FILE', str(main))}")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.cli.output import ORDER, count_of, fitting, print_table, rounded, terminal_width
+from permix.cli.output import ORDER, count_of, print_table, print_title, rounded, terminal_width, wrapped
 from permix.estimators.known import known_of, labels_of
 
 if TYPE_CHECKING:
     from permix.posterior.estimated import Recurrence
     from permix.sampling import Draws
 
+# Of a ranking of more items, the first ones are written.
+MOST_ITEMS = 40
+# What a log-likelihood is measured in, said where it is shown.
+NATS = "1 nat more: 2.7 times as probable"
 LOSSES = {"vi": "variation of information", "binder": "Binder loss"}
 
 
@@ -72,12 +77,6 @@ def number_interval(posterior: dict[str, float]) -> list[int]:
     return [numbers[int(np.argmax(upto >= level - 1e-9))] for level in (0.05, 0.5, 0.95)]
 
 
-def print_verdict(report: dict[str, Any]) -> None:
-    """Say, before anything else, how far to trust what follows."""
-    if "verdict" in report:
-        print(f"{report['verdict']}\n")
-
-
 def recurrence_report(recurrence: Recurrence, group: int) -> dict[str, Any]:
     """Return in how many chains a group was found, and how alike it was in the draws."""
     return {
@@ -93,7 +92,9 @@ def found_in(n_found: int, report: dict[str, Any]) -> str:
 
 def print_chains(report: dict[str, Any]) -> None:
     """Write how far to trust the chains."""
-    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
+    columns = ["mean", "sd", "ess_bulk", "r_hat"]
+    if any(row["note"] for row in report["diagnostics"].values()):
+        columns.append("note")
     print_table(
         f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
         ["quantity", *columns],
@@ -128,17 +129,13 @@ def baselines_report(fit: Any) -> dict[str, Any]:
     return {"baselines": scores, "against_baselines": in_words(own, scores, "What an agent says")}
 
 
-def print_baselines(report: dict[str, Any]) -> None:
-    """Say how a fit compares with simpler models, where that is known."""
-    if report["against_baselines"] is not None:
-        print(report["against_baselines"])
-
-
 def likelihood_line(report: dict[str, Any], of: str = "") -> str:
     """Write the log-likelihood with its error, and for one agent."""
     error = report.get("log_likelihood_standard_error", 0.0)
     total, each = rounded(report["log_likelihood"], 2), rounded(report["log_likelihood_per_agent"], 4)
-    return f"log-likelihood{of} {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} per agent)"
+    return (
+        f"log-likelihood{of} {total}{f' ± {error:.2g}' if error > 0 else ''} nats ({each} per agent; {NATS})"
+    )
 
 
 def print_starts(report: dict[str, Any], n_starts: int, what: str = "log-likelihood") -> None:
@@ -159,12 +156,17 @@ def print_ending(report: dict[str, Any], steps: str, settled: str, unsettled: st
         print(f"{unsettled} after {steps}; a larger --max-iter goes further")
 
 
-def print_orders(title: str, column: str, orders: list[list[str]]) -> bool:
-    """Write one ranking for each group, as much of it as fits; return whether any was cut."""
-    width = terminal_width() - len("group  ")
-    shown = [fitting(order, width) for order in orders]
-    print_table(title, ["group", column], [[k + 1, text] for k, text in enumerate(shown)])
-    return shown != [ORDER.join(order) for order in orders]
+def print_orders(title: str, orders: list[list[str]]) -> None:
+    """Write one ranking for each group, over as many lines as it takes; of very many items the first ones."""
+    print_title(title)
+    width = terminal_width() if sys.stdout.isatty() else 10**6
+    digits = len(str(len(orders)))
+    for k, order in enumerate(orders):
+        left = len(order) - MOST_ITEMS
+        shown = [*order[:MOST_ITEMS], f"… {left:,} more; --json shows all"] if left > 0 else order
+        head = f"{k + 1:>{digits}}  "
+        print("\n".join(wrapped([head + shown[0], *shown[1:]], width, ORDER, " " * len(head))))
+    print()
 
 
 def print_remarks(remarks: list[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import zipfile
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +15,48 @@ import typer
 from permix.cli.output import count_of, print_json, print_table
 from permix.cli.stdin import is_stdin
 from permix.cli.votes import ReadOptions
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, CycleError, DataError, Message, NotRankings
+from permix.files import MANIFEST
+from permix.registries import part
 
 PICTURES = (".png", ".svg", ".pdf")
 # Of what a number of groups was chosen by, --json alone shows these.
 NOT_SHOWN = ("monte_carlo_error", "n_iter", "converged", "normalizer_error")
 
+# What describes a file that holds no votes.
+ANY = Argument("as", "any")
 # Names of columns that are shown.
 MOST_NAMES = 6
 
 
-def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()) -> None:
-    """Describe a file of votes, a matrix or a fitted model."""
-    from permix.cli.matrices import is_matrix, looks_like_matrix, matrix_of, show_matrix
+def _is_fit(file: Path) -> bool:
+    """Whether a zip has the manifest of a fitted model."""
+    with zipfile.ZipFile(file) as archive:
+        return MANIFEST in archive.namelist()
 
-    file = options.file
-    if options.given.get("layout") in ("wide", "long") or missing or is_matrix(file):
-        show_matrix(options, matrix_of(options, missing), as_json)
+
+def show_info(options: ReadOptions, as_json: bool, values: Mapping[str, Any]) -> None:
+    """Describe a file of votes, a matrix, a table or a fitted model."""
+    from permix.cli.matrices import is_matrix, says_matrix, show_matrix
+    from permix.cli.table_info import show_table, table_of_some_size
+
+    file, asked = options.file, values.get("read_as")
+    shows: dict[str, Callable[..., None]] = {"matrix": show_matrix, "table": show_table}
+    read_any = part("permix.comparison.any_file:read_any")
+    if asked in (None, "any") and (says_matrix(values) or is_matrix(file)):
+        asked = "matrix"
+    if asked in shows:
+        shows[asked](options, read_any(file, {**values, "read_as": asked}).data, as_json)
         return
     ballots = _recognized(file, options.given.get("sheet"))
-    packed = file.is_file() and file.suffix not in (".npz", ".xlsx", ".xlsm") and zipfile.is_zipfile(file)
+    packed = (
+        file.is_file() and file.suffix not in (".npz", ".xlsx", ".xlsm", ".ods") and zipfile.is_zipfile(file)
+    )
+    if packed and ballots is None and file.suffix == ".zip" and not _is_fit(file):
+        raise DataError(
+            f"{file}: a zip, but of no ballots of Dominion or Hart; unpack it, or read one file in it with "
+            f"unzip -p {file} NAME | permix info -"
+        )
     if file.suffix == ".permix" or (packed and ballots is None):
         from permix.cli.predict import show_fit
 
@@ -47,16 +69,23 @@ def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()
             _show_contests(file, about, as_json)
             return
     try:
-        votes = options.read()
-    except DataError as error:
-        if not about and "layout" not in options.given and looks_like_matrix(options):
-            said = error.args[0] if error.args and isinstance(error.args[0], Message) else Message(str(error))
-            layout = Argument("layout", "wide")
-            error.args = (Message(*said.parts, ". If it is a matrix, ", layout, " describes it"),)
-        raise
+        votes = _with_contradictions(options)
+    except NotRankings as error:
+        if about or "layout" in options.given or not error.looks_like:
+            raise
+        said = error.args[0] if isinstance(error.args[0], Message) else Message(str(error))
+        if asked == "any":
+            found = read_any(file, {**values, "read_as": None})
+            shows[found.form.name](options, found.data, as_json, found.why)
+        elif asked is None and (table := table_of_some_size(file, values)) is not None:
+            show_table(options, table, as_json, no_votes=said.as_options())
+        else:
+            error.args = (Message(*said.parts, ". If it holds no votes, ", ANY, " describes it"),)
+            raise
+        return
     layout = votes.metadata.get("LAYOUT")
     laid_out = {"layout": layout} if layout else {}
-    facts = {**(about or _kind(options)), **laid_out, **describe_votes(votes)}
+    facts = {**(about or _kind(options, votes)), **laid_out, **describe_votes(votes)}
     if as_json:
         print_json({"file": str(file), **facts, **cleaning_report(votes)})
         return
@@ -84,40 +113,46 @@ def show_info(options: ReadOptions, as_json: bool, missing: Collection[str] = ()
         print(f"{count_of(agents - sum(chosen.values()), 'agent')} named no single first choice")
 
 
+def _with_contradictions(options: ReadOptions) -> Any:
+    """Read votes, those of agents who contradict themselves included, unless the user says otherwise."""
+    try:
+        return options.read()
+    except CycleError:
+        if "on_cycle" in options.given:
+            raise
+    return options._replace(given={**options.given, "on_cycle": "keep"}).read()
+
+
 def _recognized(file: Path, sheet: str | None) -> Any:
     """Return the format of ballots that a file, folder or zip has, if any."""
     from permix.data.io.ballots.formats import recognize
-    from permix.data.io.text_files import PREFLIB, plain_suffix
+    from permix.data.io.text_files import PREFLIB, PROFILES, plain_suffix
 
-    known = file.suffix in (".permix", ".npz") or plain_suffix(file) in (*PREFLIB, "abif")
+    known = file.suffix in (".permix", ".npz") or plain_suffix(file) in (*PREFLIB, *PROFILES)
     return None if known or not file.exists() else recognize(file, sheet)
 
 
-def _kind(options: ReadOptions) -> dict[str, Any]:
+def _kind(options: ReadOptions, votes: Any) -> dict[str, Any]:
     """Say which kind of file holds the votes, and by what it was recognized."""
     from permix.data.io.kinds import kind_of
 
     file = options.file
     found = kind_of(file)
     why = "the content" if is_stdin(file) else found.why
-    told = _telling_columns(options) if found.name == "table" else []
+    told = _telling_columns(votes) if found.name == "table" else []
     if told:
         more = ", …" if len(told) > MOST_NAMES else ""
         why = f"{why}, columns called {', '.join(told[:MOST_NAMES])}{more}"
     return {"format": found.title, "recognized_by": why}
 
 
-def _telling_columns(options: ReadOptions) -> list[str]:
-    """Return the columns of a text table whose names say what they hold."""
-    from permix.data.io.containers.text import file_rows, guess_delimiter
+def _telling_columns(votes: Any) -> list[str]:
+    """Return the columns of a table whose names say what they hold."""
     from permix.data.io.tables import is_known
-    from permix.data.io.text_files import TEXT_TABLES, first_line, plain_suffix
 
-    if plain_suffix(options.file) not in TEXT_TABLES or options.given.get("header") is False:
-        return []
-    text = first_line(options.file)
-    _, names = next(file_rows(options.file, text, guess_delimiter(options.file, text)))
-    return [name for name in names if is_known(name)]
+    table = votes.metadata.get("TABLE")
+    names = table["columns"] if isinstance(table, dict) else []
+    return [name for name in names if is_known(name) and not name.isdecimal()]
 
 
 def _show_contests(file: Path, about: dict[str, Any], as_json: bool) -> None:
@@ -166,6 +201,8 @@ def kept_of(report: dict[str, Any]) -> tuple[int | None, str]:
 
 def print_choice(about: dict[str, Any]) -> None:
     """Write what the number of groups was chosen by."""
+    for row in about.get("chosen") or []:
+        print(f"\n{row['said']}")
     rows = about.get("selection") or []
     if rows:
         names = [name for name in rows[0] if name not in NOT_SHOWN]
@@ -206,11 +243,14 @@ def describe_votes(votes: Any) -> dict[str, Any]:
             }
         first = np.bincount(votes.orders[:, 0], weights=votes.counts, minlength=votes.n_items)
     else:
-        n_pairs, n_rated = int(votes.pair_indptr[-1]), int(votes.level_indptr[-1])
+        # A row that stands for several agents says what it says for each of them.
+        n_pairs, n_rated = (
+            int(np.diff(indptr) @ votes.counts) for indptr in (votes.pair_indptr, votes.level_indptr)
+        )
         if n_pairs:
             facts["comparisons"] = n_pairs
         if n_rated:
-            facts["rated_or_ranked_items"] = n_rated
+            facts["ratings_or_ranks_given"] = n_rated
             facts["other_items_are"] = "below" if votes.rest_below.all() else "unknown"
         categories = category_names(votes.metadata)
         if categories is not None:
@@ -221,6 +261,7 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         contradicting = int(votes.counts[~votes.consistent].sum())
         if contradicting:
             facts["agents_who_contradict_themselves"] = contradicting
+            facts["what_to_do"] = "--on-cycle drop leaves them out; consensus takes --on-cycle keep"
         # A sole item of the best level is a first choice; ties at the top have none.
         start, sizes = votes.level_indptr[:-1], np.diff(votes.level_indptr)
         second = np.append(votes.levels, 0)[np.minimum(start + 1, len(votes.levels))]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import warnings
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,12 @@ from permix.cli.output import print_json, print_table
 from permix.cli.stdin import is_stdin
 from permix.cli.votes import ReadOptions
 from permix.data.io.text_files import plain_suffix
-from permix.errors import DataError
 
+# What --layout says of a matrix, and the options that only matrices have.
+LAYOUTS = ("wide", "long")
+ONLY_MATRICES = ("missing", "row", "column_of_cell", "value")
 # Rows and columns with fewer cells say little about their group.
 FEW = 5
-# Rows of a table that somebody may have meant as a matrix.
-LEAST_ROWS = 20
 # Values that a table lists one by one.
 MOST_LEVELS = 20
 
@@ -40,23 +39,9 @@ def is_matrix(file: Path) -> bool:
     return is_polis(file) is not None
 
 
-def matrix_of(options: ReadOptions, missing: Collection[str]) -> Any:
-    """Read a matrix."""
-    from permix.data.io.cells_io import read_cells
-
-    given = options.given
-    table = {name: given[name] for name in ("header", "ignore", "sheet") if name in given}
-    return read_cells(options.file, given.get("layout", "auto"), missing=list(missing), **table)
-
-
-def looks_like_matrix(options: ReadOptions) -> bool:
-    """Whether a table that does not read as votes reads as a matrix, of some size."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return bool(matrix_of(options, ()).n_rows >= LEAST_ROWS)
-    except DataError:
-        return False
+def says_matrix(values: Mapping[str, Any]) -> bool:
+    """Whether options say that a file holds a matrix: those that no other kind of file has."""
+    return values.get("layout") in LAYOUTS or any(values.get(name) for name in ONLY_MATRICES)
 
 
 def describe_matrix(cells: Any) -> dict[str, Any]:
@@ -90,9 +75,9 @@ def _level(level: Any) -> str:
     return f"{level:g}" if isinstance(level, float) else str(level)
 
 
-def show_matrix(options: ReadOptions, cells: Any, as_json: bool) -> None:
-    """Write what a matrix holds."""
-    facts = describe_matrix(cells)
+def show_matrix(options: ReadOptions, cells: Any, as_json: bool, why: str = "") -> None:
+    """Write what a matrix holds, and why it was taken for one."""
+    facts = ({"recognized_by": why} if why else {}) | describe_matrix(cells)
     if as_json:
         print_json({"file": str(options.file), **facts})
         return

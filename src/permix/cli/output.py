@@ -8,6 +8,7 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -130,6 +131,48 @@ def rounded(value: float, digits: int) -> str:
 def terminal_width() -> int:
     """Return how many characters fit into a line."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+
+
+def print_title(title: str) -> None:
+    """Write the title of a table."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    Console(width=None if sys.stdout.isatty() else 1000).print(
+        f"[bold]{escape(title)}[/bold]", highlight=False
+    )
+
+
+def wrapped(pieces: Sequence[str], width: int, joined_by: str, indent: str = "") -> list[str]:
+    """Join pieces into lines of at most so many characters; a piece is broken only if it is longer by itself.
+
+    Examples
+    --------
+    >>> wrapped(["tea", "coffee", "milk"], 14, " ≻ ", "  ")
+    ['tea ≻ coffee ≻', '  milk']
+    """
+    lines, line = [], ""
+    end = joined_by.rstrip()
+    for at, piece in enumerate(pieces):
+        last = at == len(pieces) - 1
+        longer = f"{line}{joined_by}{piece}" if line.strip() else f"{line}{piece}"
+        if line.strip() and len(longer) + (0 if last else len(end)) > width:
+            lines.append(f"{line}{end}")
+            longer = f"{indent}{piece}"
+        while len(longer) > max(width, len(indent) + 8):
+            lines.append(longer[:width])
+            longer = f"{indent}{longer[width:]}"
+        line = longer
+    return [*lines, line]
+
+
+def say(text: str, hanging: str = "") -> None:
+    """Write a sentence in lines that fit; in a pipe, in one."""
+    if not sys.stdout.isatty():
+        print(text)
+        return
+    width = max(min(terminal_width(), 100), 20)
+    print("\n".join(textwrap.wrap(text, width, subsequent_indent=hanging, break_on_hyphens=False)))
 
 
 def fitting(names: Sequence[str], width: int) -> str:

@@ -17,7 +17,7 @@ from permix.cli.covariates import covariates_report, print_covariates
 from permix.cli.inspect import check_targets, kept_of, print_choice, print_cleaning
 from permix.cli.output import data_stream, print_json
 from permix.cli.run import speaking_options
-from permix.cli.votes import ReadOptions, read_options
+from permix.cli.votes import Kept, ReadOptions, read_options
 from permix.errors import DataError, PermixWarning
 from permix.estimators.registry import part
 
@@ -43,6 +43,7 @@ class NewData(NamedTuple):
 
     file: Path | None
     values: Mapping[str, Any]
+    kept: Kept
 
     @property
     def votes(self) -> ReadOptions:
@@ -51,7 +52,7 @@ class NewData(NamedTuple):
             raise typer.BadParameter("give a file of new agents as well")
         options = read_options(self.file, self.values)
         options.refuse_keep()
-        return options
+        return options._replace(kept=self.kept)
 
 
 def run_predict(
@@ -65,10 +66,12 @@ def run_predict(
 ) -> None:
     """Say what a fitted model makes of new data."""
     first = file if file is not None and file.suffix == ".permix" else "MODEL.permix"
-    found, command = _loaded(fit, f"the model comes first, as in permix predict {first} {fit}")
+    found, command = loaded(fit, f"the model comes first, as in permix predict {first} {fit}")
     who = f"a fit of {command.name}"
     if not command.answers:
         raise DataError(f"{fit} holds {who}, which predicts nothing")
+    if what is None and values.get("top") is not None and "recommend" in command.answers:
+        what = "recommend"
     what = what or next(iter(command.answers))
     if what not in command.answers:
         known = ", ".join(command.answers)
@@ -99,11 +102,16 @@ def run_predict(
     with speaking_options({**command.flags, "n_replicates": "--samples"}):
         if file is not None and file.suffix != ".npz" and not values.get("missing"):
             values |= _codes_of(fit, file)
-        answer = command.function(what)(found, NewData(file, values), question)
+        kept = Kept()
+        answer = command.function(what)(found, NewData(file, values, kept), question)
         if isinstance(answer, Answer):
-            give(answer, output, json)
+            give(
+                answer.with_covariates(kept.ids, kept.covariates) if kept.covariates else answer, output, json
+            )
         else:
             rankings, agents = answer
+            if kept.covariates and len(rankings) == len(kept.ids):
+                rankings = rankings._replaced(covariates=kept.covariates)
             give_rankings(rankings, agents, output, json)
 
 
@@ -120,7 +128,7 @@ def _codes_of(fit: Path, file: Path) -> dict[str, list[str]]:
     return {"missing": codes} if codes else {}
 
 
-def _loaded(file: Path, way_out: str) -> tuple[Any, ModelCommand]:
+def loaded(file: Path, way_out: str) -> tuple[Any, ModelCommand]:
     """Return a file's fit and its command; notice a file of data where the model should be."""
     from permix.data.io.text_files import PREFLIB, TABLES, plain_suffix
     from permix.estimators.archive import read_model
@@ -137,17 +145,21 @@ def _loaded(file: Path, way_out: str) -> tuple[Any, ModelCommand]:
 
 def show_fit(file: Path, as_json: bool, checks: bool = False) -> None:
     """Print what a fitted model found and, if asked for, whether it fits at all."""
-    fit, command = _loaded(file, f"permix info {file} describes votes, permix fit makes models of data")
-    report = command.function("report")(fit) | covariates_report(fit)
+    fit, command = loaded(file, f"permix info {file} describes votes, permix fit makes models of data")
     about = part("permix.estimators.archive:read_about")(file)
+    answer = part("permix.reporting.build:answer_of")(fit, about)
+    said = part("permix.cli.report:answer_report")(answer)
+    report = command.function("report")(fit) | said | covariates_report(fit)
     if checks:
         with speaking_options(command.flags):
             report["checks"] = part("permix.cli.checks:checks_report")(fit)
     if as_json:
-        print_json({"file": str(file), **report, **about})
+        kept = {name: about[name] for name in ("cleaning", "selection", "missing_codes") if name in about}
+        print_json({"file": str(file), **report, **kept})
         return
     if checks:
         part("permix.cli.checks:print_checks")(report["checks"])
+    part("permix.cli.report:print_answer")(answer)
     command.function("show")(report, file.name)
     print_covariates(report)
     print_choice(about)
@@ -160,7 +172,7 @@ def run_sample(
     """Draw new rankings or rows from a fitted model."""
     if output is not None:
         check_targets([output], [fit], force)
-    found, command = _loaded(fit, "permix fit makes one of data, and permix sample draws from that")
+    found, command = loaded(fit, "permix fit makes one of data, and permix sample draws from that")
     if not command.draws:
         raise DataError(f"{fit} holds a fit of {command.name}, from which nothing can be drawn")
     if length is not None and not command.draws_lengths:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permix.cli.answers import Answer
 from permix.cli.output import count_of
 from permix.cli.votes import ReadOptions
+from permix.errors import DataError
+
+if TYPE_CHECKING:
+    from permix.cli.predict import NewData, Question
+    from permix.estimators.agent_answers import RankSummary
 
 # Probabilities of this many groups stand side by side where no file was asked for.
 MAX_COLUMNS = 8
@@ -46,6 +51,50 @@ def score_facts(mean: float, votes: Any) -> dict[str, float]:
         "uniform_log_probability": uniform,
         "times_as_probable_as_uniform": float(np.exp(min(mean - uniform, 700.0))),
     }
+
+
+def score_of(fit: Any, items: tuple[Any, ...], data: NewData, question: Question) -> Answer:
+    """Answer ``predict --what score``: how probable what each agent said is."""
+    from permix.estimators.comparable import comparable_of
+    from permix.estimators.registry import model_of
+
+    about = model_of(fit)
+    compared = comparable_of(about)
+    assert compared is not None
+    improper = compared.improper(fit)
+    if improper is not None:
+        raise DataError(f"this {about.name} {improper}")
+    votes = read_over_items(data.votes, items)
+    values, errors = compared.score(fit, votes, question.seed)
+    agents = data.votes.agents_of(votes)
+    columns = ["agent", "log_probability", "standard_error"]
+    rows = zip(agents, values.tolist(), errors.tolist(), strict=True)
+    title = f"{count_of(len(agents), 'row')}: log probability of what the row says, and its Monte Carlo error"
+    facts = score_facts(float(np.average(values, weights=votes.counts)), votes)
+    return Answer(title, columns, rows, facts=facts).with_counts(votes.counts)
+
+
+def recommended(
+    items: tuple[Any, ...], data: NewData, question: Question, ranks: Callable[[Any, Any], RankSummary]
+) -> Answer:
+    """Answer ``predict --what recommend``: the items that each agent does not mention, by expected rank.
+
+    ``ranks(votes, generator)`` says where items stand in the full rankings of agents.
+    """
+    from permix.estimators.recommend import N_ITEMS, note_on_ties, ranked_items
+
+    votes = read_over_items(data.votes, items)
+    rng = np.random.default_rng(question.seed)
+    agents, n = data.votes.agents_of(votes), question.top or N_ITEMS
+    found = list(ranked_items(votes, lambda block: ranks(block, rng), agents, n))
+    return Answer(
+        f"{count_of(len(agents), 'row')}: items not mentioned, by expected rank (1 = best; 90 % of ranks lie "
+        "from low to high), and how many have that rank",
+        ["agent", "place", "item", "expected_rank", "low", "high", "tied"],
+        [[*one[:3], round(one.expected, 4), int(one.low), int(one.high), one.tied] for one in found],
+        if_empty="nothing is left to recommend: the agents mention all items",
+        verdict=note_on_ties(found),
+    )
 
 
 def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import typer
 
-from permix.cli.answers import write_csv
-from permix.cli.command import SELECTION, ModelCommand
+from permix.cli.answers import Answer, write_csv
+from permix.cli.command import SELECTION, SHARED, ModelCommand
 from permix.cli.covariates import covariates_report, print_covariates
 from permix.cli.inspect import (
     check_names,
@@ -41,6 +41,7 @@ class Targets(NamedTuple):
     column_labels: Path | None
     picture: Path | None
     curve: Path | None
+    report: Path | None
     chains: Path | None
 
 
@@ -156,6 +157,8 @@ def _numbers(text: str) -> list[int]:
 def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> Targets:
     output, picture = values["output"], values["picture"]
     check_names(output, picture)
+    if values["report"] is not None:
+        part("permix.cli.report:check_report_name")(values["report"])
     check_target(output)
     return Targets(
         output,
@@ -163,6 +166,7 @@ def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> T
         values.get("column_labels"),
         picture,
         picture.with_name(f"{picture.stem}-selection{picture.suffix}") if curve and picture else None,
+        values["report"],
         output.with_name(output.name + ".chains") if command.keeps_chains else None,
     )
 
@@ -185,6 +189,31 @@ def _selected(
     )
 
 
+class Choice(NamedTuple):
+    """How another command chose the model that is fitted."""
+
+    report: Mapping[str, Any]  # as plain values
+    tables: Mapping[str, list[dict[str, Any]]]  # what the file keeps of it
+    show: Callable[[], None]
+    partial: bool  # whether the fit is to a part of the data
+    out_of_time: bool  # whether that is why it is not finished, and not the user
+
+
+def finish_chosen(
+    command: ModelCommand, values: Mapping[str, Any], data: Any, fit: Any, selection: Any, choice: Choice
+) -> None:
+    """Write and show a fit as the command of its model does, and how that model was chosen.
+
+    ``values`` are options of the command that fits the same; what it has no option for is not looked at.
+    """
+    beside = ("file", "output", "labels", "column_labels")
+    named = {**command.declared, **command.source.options, **command.options, **command.fit_options, **SHARED}
+    values = {name: values.get(name) for name in (*beside, *named)}
+    targets = _targets(command, values, curve=selection is not None)._replace(chains=None)
+    mark = Mark(targets.output, command.name, values)
+    _finish(command, values, targets, data, fit, selection, mark, choice)
+
+
 def _finish(
     command: ModelCommand,
     values: Mapping[str, Any],
@@ -193,6 +222,7 @@ def _finish(
     fit: Any,
     selection: Any,
     mark: Mark,
+    choice: Choice | None = None,
 ) -> None:
     """Write and show everything; exit with 130 where the user stopped it."""
     from permix.estimators.archive import write_model
@@ -202,11 +232,16 @@ def _finish(
         part("permix.plots:choice")(selection).figure.savefig(targets.curve)
     extra = {} if selection is None else {"selection": part(SELECTION_TABLES).selection_report(selection)}
     extra |= cleaning_report(getattr(data, "table", data))
+    if choice is not None:
+        extra |= choice.report
 
     def show(file: Path | None, report: dict[str, Any]) -> None:
         if as_json:
             print_json({"file": None if file is None else str(file), **report, **extra})
             return
+        if choice is not None:
+            choice.show()
+        part("permix.cli.report:print_answer")(answer)
         if selection is not None:
             part(SELECTION_TABLES).print_selection(selection)
         if file is not None:
@@ -214,15 +249,19 @@ def _finish(
             print_covariates(report)
         print_cleaning(extra, *kept_of(report))
 
+    answer: Any = None
     if fit is None:
         show(None, {})
         said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
         print(f"permix: {said}", file=sys.stderr)
         raise typer.Exit(130)
-    about = _about(extra, values)
-    write_model(fit, targets.output, about)
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
+    if choice is not None:
+        partial, interrupted = choice.partial, interrupted and not choice.out_of_time
+    about = _about(command, extra, values, data, None if partial else fit)
+    about |= _ending(data, fit, partial, interrupted) if choice is None else choice.tables
+    write_model(fit, targets.output, about)
     chains = targets.chains is not None and targets.chains.exists()
 
     def note(file: Path) -> None:
@@ -236,7 +275,7 @@ def _finish(
         write_model(fit, targets.output, about)
         note(targets.output)
     if targets.labels is not None and not partial:
-        write_csv(command.function("labels")(fit, data), targets.labels)
+        write_csv(_with_known(command.function("labels")(fit, data), data), targets.labels)
         note(targets.labels)
     if targets.column_labels is not None:
         write_csv(command.function("column_labels")(fit, data), targets.column_labels)
@@ -244,7 +283,12 @@ def _finish(
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
         note(targets.picture)
-    report = command.function("report")(fit) | covariates_report(fit)
+    if targets.report is not None and not partial:
+        part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
+        note(targets.report)
+    answer = part("permix.reporting.build:answer_of")(fit, about)
+    report = command.function("report")(fit) | part("permix.cli.report:answer_report")(answer)
+    report |= covariates_report(fit)
     if command.measures and not (partial or interrupted):
         report |= command.function("measures")(fit, data, values)
     # What is shown below may go nowhere, as into head; permix summary shows it again.
@@ -255,9 +299,26 @@ def _finish(
     show(targets.output, report)
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
-    if partial or interrupted:
+    if choice is not None and choice.out_of_time:
+        print(f"permix: {_out_of_time(targets, partial)}; more --minutes go further", file=sys.stderr)
+    elif partial or interrupted:
         _say_interrupted(targets, partial)
         raise typer.Exit(130)
+
+
+def _with_known(answer: Answer, data: Any) -> Answer:
+    """Return labels with what is known of the agents or rows."""
+    votes = getattr(data, "table", None)
+    known = getattr(data if votes is None else votes, "covariates", ())
+    ids = getattr(data, "agents" if votes is not None else "ids", None)
+    return answer if not known or ids is None else answer.with_covariates(list(ids), known)
+
+
+def _out_of_time(targets: Targets, partial: bool) -> str:
+    if not partial:
+        return f"time ran out; {targets.output} holds what was found until then"
+    to_whom = "fitted to the part on which models were compared"
+    return f"time ran out before the model was fitted to all data; {targets.output} holds it {to_whom}"
 
 
 def _drop_chains(targets: Targets, values: Mapping[str, Any], fit: Any) -> None:
@@ -269,9 +330,18 @@ def _drop_chains(targets: Targets, values: Mapping[str, Any], fit: Any) -> None:
     drop_chains(targets.chains, n_stored, n_made)
 
 
-def _about(extra: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return, as tables of words and numbers, what a file keeps of how its fit came about."""
-    kept = {}
+def _about(
+    command: ModelCommand, extra: Mapping[str, Any], values: Mapping[str, Any], data: Any, fit: Any | None
+) -> dict[str, list[dict[str, Any]]]:
+    """Return, as tables of words and numbers, what a file keeps of how its fit came about.
+
+    Without ``fit``, which was made of a part of the data, nothing of the data.
+    """
+    kept: dict[str, list[dict[str, Any]]] = {
+        "run": part("permix.cli.report:about_run")(command, values, data)
+    }
+    if fit is not None:
+        kept |= part("permix.reporting.build:evidence_of")(fit, getattr(data, "table", None))
     if "cleaning" in extra:
         kept["cleaning"] = [{**entry, "which": ", ".join(entry["which"])} for entry in extra["cleaning"]]
     if "selection" in extra:
@@ -282,6 +352,16 @@ def _about(extra: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, lis
     if values.get("missing"):
         kept["missing_codes"] = [{"code": code} for code in values["missing"]]
     return kept
+
+
+def _ending(data: Any, fit: Any, partial: bool, interrupted: bool) -> dict[str, list[dict[str, str]]]:
+    """Return what a file keeps of a fit that the user stopped."""
+    if not (partial or interrupted):
+        return {}
+    rows = [{"what": "stopped", "value": "user"}]
+    if partial and (n := int(fit.counts.sum())) < (n_all := int(data.table.n_agents)):
+        rows.append({"what": "made on", "value": f"{n:,} of {n_all:,} agents"})
+    return {"ending": rows}
 
 
 def _say_interrupted(targets: Targets, partial: bool) -> None:

@@ -47,7 +47,7 @@ def is_stdin(file: Path) -> bool:
 
 def _ending(content: bytes) -> str:
     """Return the ending that a file of this content would have."""
-    from permix.data.io import abif
+    from permix.data.io.profiles import abif
 
     if content.startswith(b"PAR1"):
         return "parquet"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,7 +51,11 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "an error [default: drop].",
         choices=("drop", "both", "error"),
     ),
-    "contest": Option(str, "Ballots: id or name of the contest, where a file has several.", metavar="NAME"),
+    "contest": Option(
+        str,
+        "Ballots: id or name of the contest, where a file has several; surveys: the question.",
+        metavar="NAME",
+    ),
     "overvotes": Option(
         str,
         "Several candidates at one rank: the ballot ends before it (truncate), the rank is passed over "
@@ -99,10 +104,18 @@ VOTE_OPTIONS: Mapping[str, Option] = {
     "categories": Option(
         str,
         "Order of the categories in a .cat file: best-first, worst-first, or all their names, best first, "
-        "joined by commas [default: what the names say].",
+        "joined by commas; names also of ratings in words [default: what the names say].",
         metavar="ORDER",
     ),
 }
+
+
+@dataclass
+class Kept:
+    """Ids of the agents or rows that were read, and what is known of them beside the data."""
+
+    ids: list[Any] = field(default_factory=list)
+    covariates: Any = ()  # Attributes
 
 
 class ReadOptions(NamedTuple):
@@ -110,6 +123,7 @@ class ReadOptions(NamedTuple):
 
     file: Path
     given: Mapping[str, Any]
+    kept: Kept | None = None  # takes ids and covariates of what is read
 
     def read(self) -> Any:
         """Read rankings or preferences from any format permix knows."""
@@ -123,8 +137,10 @@ class ReadOptions(NamedTuple):
         chosen = dict(self.given)
         order = chosen.get("categories")
         if order is not None:
-            if plain_suffix(file) != "cat":
-                raise typer.BadParameter(f"--categories belongs to .cat files; {file} is another kind")
+            if plain_suffix(file) != "cat" and chosen.get("layout") != "ratings":
+                raise typer.BadParameter(
+                    f"--categories belongs to .cat files and to --layout ratings; {file} is another kind"
+                )
             if order not in DIRECTIONS:
                 names = next(csv.reader([order], skipinitialspace=True), [])
                 chosen["categories"] = [name.strip() for name in names]
@@ -140,25 +156,14 @@ class ReadOptions(NamedTuple):
 
     def agents_of(self, votes: Any) -> list[Any]:
         """Ids of the rows as the file has them; rows of a file that names nobody are numbered from 1."""
-        if votes._agents is None and not self._names_agents():
-            return list(range(1, len(votes) + 1))
-        return list(votes.agents.tolist())
-
-    def _names_agents(self) -> bool:
-        """Say whether the file has ids: those from 0 on look like none once they are read."""
-        from permix.data.io.column_names import column_places
-        from permix.data.io.containers.text import file_rows, guess_delimiter
-        from permix.data.io.text_files import TEXT_TABLES, first_line, plain_suffix
-
-        if "agent_column" in self.given:
-            return True
-        if plain_suffix(self.file) not in TEXT_TABLES:
-            return False
-        if self.given.get("header") is False:
-            return self.given.get("layout") in ("pairs", "ratings")
-        text = first_line(self.file)
-        _, header = next(file_rows(self.file, text, guess_delimiter(self.file, text)))
-        return "" in header or bool(column_places(header, "agent"))
+        table = (votes.metadata or {}).get("TABLE")
+        if votes._agents is None and not (isinstance(table, dict) and table.get("agent")):
+            ids: list[Any] = list(range(1, len(votes) + 1))
+        else:
+            ids = list(votes.agents.tolist())
+        if self.kept is not None:
+            self.kept.ids, self.kept.covariates = ids, votes.covariates
+        return ids
 
 
 class Votes(NamedTuple):

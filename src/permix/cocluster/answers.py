@@ -25,6 +25,7 @@ from permix.data.cells import Cells
 from permix.data.cells_checks import Names, match_numbers
 from permix.data.io.text_files import plain_suffix
 from permix.errors import Argument, DataError, ParameterError, PermixWarning, about_parameters
+from permix.estimators.recommend import N_ITEMS, note_on_ties
 
 # Probabilities of this many levels or groups stand side by side where no file was asked for.
 MAX_COLUMNS = 8
@@ -116,18 +117,37 @@ def cells(fit: BlockFit, data: NewData, question: Question) -> Answer:
     shown = levels if question.wide or len(levels) <= MAX_COLUMNS else []
     title = f"Missing cells of {'the fitted rows' if new is None else count_of(new.n_rows, 'new row')}: "
     columns = ["row", "column", "value"]
+    numeric = fit.family.has_levels and fit.family.levels_are_numbers
     if fit.family.has_levels:
         title += "the most probable value, and how probable each is"
-        columns += ["probability", *(f"p({level})" for level in shown)]
+        title += ", and the expected value" if numeric else ""
+        columns += ["probability", *(["mean"] if numeric else []), *(f"p({level})" for level in shown)]
     else:
         title += "the expected value"
-    rows = _missing_cells(BlockPredictions(fit), new, levels, bool(shown))
+    rows = _missing_cells(BlockPredictions(fit), new, levels, bool(shown), numeric)
     return Answer(title, columns, rows, if_empty="no cell is missing")
+
+
+def recommend(fit: BlockFit, data: NewData, question: Question) -> Answer:
+    """Say which columns without a cell in a row have the largest expected values."""
+    new = None if data.file is None else _new_rows(fit, data, question)
+    rows = np.arange(fit.shape[0] if new is None else new.n_rows)
+    found = list(BlockPredictions(fit).recommended(new, rows, question.top or N_ITEMS))
+    what = "the fitted rows" if new is None else count_of(len(rows), "new row")
+    return Answer(
+        f"Columns without a cell, of {what}: the largest expected values (90 % intervals of these), and how "
+        "many columns have that value",
+        ["row", "place", "column", "expected", "low", "high", "tied"],
+        [[*one[:3], *(round(value, 4) for value in one[3:6]), one.tied] for one in found],
+        if_empty="no cell is missing",
+        verdict=note_on_ties(found, "row"),
+    )
 
 
 def groups(fit: BlockFit, data: NewData, question: Question) -> Answer:
     """Say which group of rows each new row belongs to."""
     new = _new_rows(fit, data, question)
+    data.kept.ids, data.kept.covariates = [new.row_name(at) for at in range(new.n_rows)], new.covariates
     found = BlockPredictions(fit).rows(new)
     n = found.shares.shape[1]
     shown = n if question.wide or n <= MAX_COLUMNS else 0
@@ -165,7 +185,9 @@ def score(fit: BlockFit, data: NewData, question: Question) -> Answer:
         for row, column, value, log_p in listed
     )
     report = held_out_report(fit, cells, float(scores.mean()))
-    facts = {name: report[name] for name in report if name not in ("cells", "base_perplexities")}
+    facts = {name: value for name, value in report.items() if isinstance(value, float)}
+    for base, of in report["baselines"].items():
+        facts |= {f"{name}_of_{base.replace(' ', '_')}": value for name, value in of.items()}
     title = f"{_words(fit).capitalize()} of {count_of(cells.n_cells, 'cell')} of the fitted rows"
     return Answer(title, ["row", "column", "value", fit.family.log_name], rows, facts=facts)
 
@@ -218,7 +240,9 @@ def _warn_of_seen(fitted: Cells, held_out: Cells, rows: Sequence[str], columns: 
         )
 
 
-def _missing_cells(answers: BlockPredictions, new: Any, levels: Any, each: bool) -> Iterator[list[Any]]:
+def _missing_cells(
+    answers: BlockPredictions, new: Any, levels: Any, each: bool, numeric: bool
+) -> Iterator[list[Any]]:
     fitted = answers.fit.known_cells
     known = fitted if new is None else new.aligned(fitted, rows=False)
     n_columns = known.n_columns
@@ -236,8 +260,14 @@ def _missing_cells(answers: BlockPredictions, new: Any, levels: Any, each: bool)
         if levels:
             probabilities = answers.predict_cells_proba(new, asked)
             best = probabilities.argmax(axis=1)
+            numbers = np.array(levels, dtype=np.float64) if numeric else None
             said = [
-                [levels[k], round(float(p[k]), 6), *(np.round(p, 6).tolist() if each else ())]
+                [
+                    levels[k],
+                    round(float(p[k]), 6),
+                    *([] if numbers is None else [round(float(p @ numbers), 6)]),
+                    *(np.round(p, 6).tolist() if each else ()),
+                ]
                 for k, p in zip(best, probabilities, strict=True)
             ]
         else:

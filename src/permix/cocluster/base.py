@@ -21,6 +21,7 @@ from permix.data.io.columns import is_frame
 from permix.errors import DataError, ParameterError
 from permix.estimators.base import DrawsMixin, Estimator, ScoreMixin
 from permix.estimators.checks import Choice
+from permix.estimators.recommend import N_ITEMS, as_frame, checked_number
 from permix.partitions import similarity_matrix
 from permix.posterior import to_datatree
 
@@ -144,6 +145,9 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
         """
         return self._ask().rows(self._cells(X, reset=False), scores=False).shares
 
+    def _kept(self) -> Cells:
+        return self._fitted().known_cells
+
     def _data_to_compare(self, X: Any, fitted_to: Any) -> tuple[Any, Any]:
         return self._ask()._new(self._cells(X, reset=False)), fitted_to
 
@@ -210,6 +214,36 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
             those of the fitted rows ``model.cells_.row_names``.
         """
         return self._ask().complete(self._new_rows(X))
+
+    def recommend(self, agent: Any = None, n: int = N_ITEMS) -> pd.DataFrame:
+        """Return columns without a cell in a row, those first whose value is expected to be largest.
+
+        Parameters
+        ----------
+        agent : name or number of a row, several of these, or new rows; optional
+            Fitted rows by name, or by number from 0 where no name is a number; or new rows as in
+            :meth:`predict`. Left out, all fitted rows.
+        n : int
+            Columns for each row.
+
+        Returns
+        -------
+        DataFrame
+            ``row``; ``place``, the same for columns that are tied; ``column``; ``expected``, its expected
+            value; ``low`` and ``high``, between which that lies with probability 90 %, about; ``tied``, how
+            many unseen columns have this expected value: the model cannot tell them apart, and those with
+            most cells come first. ``attrs["note"]`` says where more are as good as the last one listed.
+        """
+        answers, n = self._ask(), checked_number(n)
+        fitted = self._fit.known_cells
+        named = [agent] if isinstance(agent, str | int | np.integer) else agent
+        new, rows = None, np.arange(fitted.n_rows)
+        if isinstance(named, list | tuple) and all(isinstance(one, str | int | np.integer) for one in named):
+            rows = np.array([fitted.row_index(one) for one in named], dtype=np.int64)
+        elif named is not None:
+            new = self._cells(named, reset=False)
+            rows = np.arange(new.n_rows)
+        return as_frame(answers.recommended(new, rows, n), {"agent": "row", "item": "column"})
 
     def score_cells(self, X: Any) -> float:
         """Return the mean ln p of the filled cells of X, taken as further cells of the fitted rows.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -84,11 +84,27 @@ def block_sums(matrix: EncodedMatrix, draw: BlockDraw) -> BlockSums:
 
 
 class Predictive(Generic[AnyDraw]):
-    """Predictions averaged over draws, which were made for the cells of a matrix."""
+    """Predictions averaged over draws, which were made for the cells of a matrix.
 
-    def __init__(self, matrix: EncodedMatrix, draws: Sequence[AnyDraw]) -> None:
+    With ``moments``, what is averaged is the mean of a cell's block and its square, which say how sure the
+    expected value of a cell is.
+    """
+
+    def __init__(self, matrix: EncodedMatrix, draws: Sequence[AnyDraw], *, moments: bool = False) -> None:
         self.matrix = matrix
         self.draws = draws
+        self.moments = moments
+
+    def with_moments(self) -> Self:
+        """Return the same that averages means of blocks and their squares."""
+        return type(self)(self.matrix, self.draws, moments=True)
+
+    def said_of(self, family: CellFamily, n: Array, sums: Array) -> FloatArray:
+        """Return what blocks say of a cell, values last."""
+        if not self.moments:
+            return level_values(family, n, sums)
+        mean = np.asarray(family.means(n, sums))
+        return np.stack([mean, mean**2 + family.mean_variances(n, sums)], axis=-1)
 
     @property
     def family(self) -> CellFamily:
@@ -106,7 +122,9 @@ class Predictive(Generic[AnyDraw]):
 
     @property
     def n_values(self) -> int:
-        """How many values a prediction has: a probability of every level, or one mean."""
+        """How many values a prediction has: a probability of every level, one mean, or two moments."""
+        if self.moments:
+            return 2
         return self.family.n_slots if self.family.has_levels else 1
 
     def log_probability(self, rows: Array, columns: Array, codes: Array) -> FloatArray:
@@ -131,7 +149,7 @@ class BlockPredictive(Predictive[BlockDraw]):
         """
         out = self._nothing(self.matrix.n_rows, rows)
         for draw in self.draws:
-            by_block = level_values(self.family_of(draw), *block_sums(self.matrix, draw))
+            by_block = self.said_of(self.family_of(draw), *block_sums(self.matrix, draw))
             _add(by_block[draw.table], draw.row_classes, draw.column_classes, rows, columns, out)
         out /= len(self.draws)
         return out
@@ -237,7 +255,7 @@ class BlockPredictive(Predictive[BlockDraw]):
             blocks, place = np.unique(blocks_of_class, return_inverse=True)
             merged = [np.repeat(array[None, blocks], len(who), axis=0) for array in (n, sums)]
             merge_own(folded.own_n, folded.own_sums, who, place, *merged)
-            add_weighted(level_values(folded.family, *merged), who, place, weights[:, k], out)
+            add_weighted(self.said_of(folded.family, *merged), who, place, weights[:, k], out)
         return out
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums
+from permix.cocluster.block_predict import BlockDraw, block_sums
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.fit import BlockFit
 from permix.cocluster.mixed_predict import MixedDraw
+from permix.cocluster.simple import simple_predictives
 from permix.data.labels import Array
 from permix.errors import DataError
 from permix.estimators.checks import Whole
@@ -99,13 +100,7 @@ def baselines(fit: BlockFit, data: EncodedMatrix, known: Any) -> dict[str, Array
     if known is not None:
         raise DataError("the fit has the matrix that simpler models are fitted to: leave fitted_to out")
     matrix, family = fit.known_matrix, fit.family
-    n_rows, n_columns = matrix.n_rows, matrix.n_columns
-    found = {}
-    for name, classes in (("one group", np.zeros(n_columns)), ("independent columns", np.arange(n_columns))):
-        of_columns = classes.astype(np.int32)
-        table = np.arange(int(of_columns.max()) + 1, dtype=np.int64)[None]
-        draw = BlockDraw(np.zeros(n_rows, dtype=np.int32), of_columns, table, np.zeros(1), -np.inf)
-        found[name] = BlockPredictive(matrix, [draw]).row_log_evidence(data)
+    found = {name: simple.row_log_evidence(data) for name, simple in simple_predictives(matrix).items()}
     if family.has_levels:
         found["uniform"] = -np.diff(data.by_row.starts) * float(np.log(family.n_slots))
     return found

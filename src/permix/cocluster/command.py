@@ -38,6 +38,7 @@ COMMAND = ModelCommand(
     answers={
         "cells": Answering(needs_data=False),
         "groups": Answering(),
+        "recommend": Answering(("top",), needs_data=False),
         "score": Answering(),
         "checks": Answering(("samples", "seed"), needs_data=False),
     },

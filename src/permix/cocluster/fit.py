@@ -46,6 +46,8 @@ MAX_PREDICTIVE_DRAWS = 200
 COMPARED_CELLS, COMPARED_DRAWS = 4000, 200
 # What draws of mixed memberships hold besides labels: cells of lines by group, and blocks.
 MIXED = ("row_memberships", "column_memberships", "block_cells", "block_sums")
+# Chains of blocks take long to meet: as long as they disagree they may be so many times as long as others.
+PATIENCE = 4
 # Numbers taken for levels are told by how many there are.
 MANY_LEVELS = 50
 # From this many on they are no levels: statistics have a slot for each in every block.
@@ -316,7 +318,7 @@ def drawn(engine: Engine, settings: BlockParameters, size: int, fingerprint: dic
     ``fingerprint`` identifies a model and its data, in values that JSON holds.
     """
     fingerprint = {**fingerprint, "moves": repr(engine.move)}
-    return run_chains(*engine, **settings.for_chains(size), fingerprint=fingerprint)
+    return run_chains(*engine, **settings.for_chains(size), patience=PATIENCE, fingerprint=fingerprint)
 
 
 def estimates(

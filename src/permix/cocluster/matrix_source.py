@@ -25,7 +25,10 @@ MATRIX_OPTIONS: Mapping[str, Option] = {
         ("--header/--no-header",),
     ),
     "row_column": Option(
-        str, 'Wide CSV file: column that names the rows and is no cell; "": none does.', ("--id",)
+        str,
+        'Wide CSV file: column that names the rows and is no cell; "": none does.',
+        ("--id",),
+        empty="no column names the rows",
     ),
     "row": Option(str, "Long CSV file: column that names the row of a cell; with --column and --value."),
     "column_of_cell": Option(str, "Long CSV file: column that names the column of a cell.", ("--column",)),
@@ -88,4 +91,5 @@ MATRIX = Source(
     "matrix does not store, are missing.",
     MATRIX_OPTIONS,
     "permix.cocluster.matrix_source:read_matrix",
+    "matrix",
 )

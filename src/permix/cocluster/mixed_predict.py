@@ -112,7 +112,7 @@ class MixedPredictive(Predictive[MixedDraw]):
         """Return the probability of every level, or the mean; see ``block_predict``."""
         total: Any = 0.0
         for draw in self.draws:
-            by_block = level_values(self.family_of(draw), *draw.blocks)
+            by_block = self.said_of(self.family_of(draw), *draw.blocks)
             if rows is None:
                 total = total + np.einsum("ig,ghv,jh->ijv", draw.rows, by_block, draw.columns, optimize=True)
             else:
@@ -178,7 +178,7 @@ class MixedPredictive(Predictive[MixedDraw]):
         values = []
         for tried in self._folded(new, row):
             draw = tried.draw
-            by_block = np.tensordot(draw.rows[0], level_values(self.family_of(draw), *draw.blocks), 1)
+            by_block = np.tensordot(draw.rows[0], self.said_of(self.family_of(draw), *draw.blocks), 1)
             values.append(_shares(draw.column_cells[columns], draw.pseudo_counts[1]) @ by_block)
         return np.asarray(np.mean(values, axis=0))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,13 @@ from permix.data.cells import Cells
 from permix.data.cells_checks import match_numbers
 from permix.data.labels import as_objects
 from permix.errors import DataError
+from permix.estimators.recommend import Recommended, best_first
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+# Cells asked for at a time; deviations that hold 90 % of a normal distribution.
+BLOCK, NINETY = 200_000, 1.645
 NO_LEVELS = (
     "cells of the family {} have no levels, hence no probabilities of these; predict_cells has their means, "
     "score_cells the density of given values"
@@ -94,6 +97,44 @@ class BlockPredictions:
         if new is None:
             return predictive.values(*places(fitted, cells))
         return predictive.new_row_values(self._new(new), *places(new, cells, fitted))
+
+    def expected_values(self, new: Cells | None, rows: Array) -> tuple[FloatArray, FloatArray]:
+        """Return the expected value of all cells of some rows, (rows, columns), and its standard deviation.
+
+        The latter is over draws of the blocks and, within each, over what the block's mean may be.
+        """
+        family = self.fit.family
+        if isinstance(family, CategoricalCells) and not family.levels_are_numbers:
+            said = "values that are text have no expected value, hence no order to recommend by; "
+            raise DataError(f"{said}predict_cells_proba has their probabilities")
+        predictive = self.fit.predictive.with_moments()
+        n_columns = self.fit.shape[1]
+        asked = np.repeat(rows, n_columns), np.tile(np.arange(n_columns), len(rows))
+        found = (
+            predictive.values(*asked) if new is None else predictive.new_row_values(self._new(new), *asked)
+        ).reshape(len(rows), n_columns, 2)
+        mean = found[..., 0]
+        return mean, np.sqrt(np.maximum(found[..., 1] - mean**2, 0.0))
+
+    def recommended(self, new: Cells | None, rows: Array, n: int) -> Iterator[Recommended]:
+        """Yield, for some rows, the columns without a cell there, the largest expected value first."""
+        fitted = self.fit.known_cells
+        known = fitted if new is None else new.aligned(fitted, rows=False)
+        popularity = np.bincount(fitted.columns, minlength=fitted.n_columns)
+        levels = getattr(self.fit.family, "levels", None)
+        ends = (min(levels), max(levels)) if levels else (-np.inf, np.inf)
+        size = max(1, BLOCK // fitted.n_columns)
+        for first in range(0, len(rows), size):
+            some = rows[first : first + size]
+            means, spreads = self.expected_values(new, some)
+            low, high = (np.clip(means + side * NINETY * spreads, *ends) for side in (-1.0, 1.0))
+            for at, row in enumerate(some.tolist()):
+                unseen = np.ones(fitted.n_columns, dtype=np.bool_)
+                unseen[known.columns[slice(*np.searchsorted(known.rows, [row, row + 1]))]] = False
+                for place, column, tied in best_first(means[at], unseen, popularity, n):
+                    mean, *ends_of = (float(each[at, column]) for each in (means, low, high))
+                    who, name = known.row_name(row), fitted.column_name(column)
+                    yield Recommended(who, place, name, mean, ends_of[0], ends_of[1], tied)
 
     # -- new rows --------------------------------------------------------------------------------
 

@@ -34,7 +34,14 @@ class Groups(NamedTuple):
 
 
 def groups_of(fit: BlockFit, what: Side) -> Groups:
-    """Return the groups of rows, or of columns, of the point estimate."""
+    """Return the groups of rows, or of columns, of the point estimate; looked for once."""
+    kept: dict[Side, Groups] = fit.__dict__.setdefault("_groups", {})
+    if what not in kept:
+        kept[what] = _groups(fit, what)
+    return kept[what]
+
+
+def _groups(fit: BlockFit, what: Side) -> Groups:
     labels = fit.labels(what)
     names = None if fit.cells is None else fit.cells.row_names if what == "row" else fit.cells.column_names
     listed = [str(line + 1) for line in range(len(labels))] if names is None else list(names)

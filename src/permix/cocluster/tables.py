@@ -8,11 +8,12 @@ import numpy as np
 
 from permix.cli import fit_tables
 from permix.cli.output import cell_text, count_of, print_table, terminal_width
-from permix.cocluster.cells.families import CategoricalCells
+from permix.cocluster.cells.families import CategoricalCells, CellFamily
 from permix.cocluster.ensemble import EnsembleFit
 from permix.cocluster.fit import BlockFit, CoClusterFit
-from permix.cocluster.predict import BlockPredictions, perplexity_of
+from permix.cocluster.predict import BlockPredictions, fitted_codes, perplexity_of
 from permix.cocluster.results import SIDES, groups_of, number_probabilities
+from permix.cocluster.simple import simple_predictives
 from permix.data.attributes import in_short, item_labels
 from permix.data.cells import Cells
 from permix.data.labels import Array
@@ -106,10 +107,21 @@ def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) 
     """How well cells were predicted that the fit did not see; ``score`` where it is known already."""
     if score is None:
         score = BlockPredictions(fit).score_cells(held_out)
+    cells, codes = fitted_codes(fit, held_out)
+    asked = (cells.rows, cells.columns)
+    simple = simple_predictives(fit.known_matrix)
     report: dict[str, Any] = {
         "cells": held_out.n_cells,
         f"mean_{fit.family.log_name}": score,
         "perplexity": perplexity_of(score),
+        **measures(fit.family, fit.predictive.values(*asked), cells.values, codes),
+        "baselines": {
+            name: {
+                "perplexity": perplexity_of(float(one.log_probability(*asked, codes).mean())),
+                **measures(one.family, one.values(*asked), cells.values, codes),
+            }
+            for name, one in simple.items()
+        },
     }
     if isinstance(fit, EnsembleFit):
         report |= {
@@ -117,6 +129,21 @@ def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) 
             "base_perplexities": [perplexity_of(each) for each in fit.base_scores(held_out)],
         }
     return report
+
+
+def measures(family: CellFamily, said: Array, values: Array, codes: Array) -> dict[str, float]:
+    """Return how far predictions are off: root mean squared error of numbers, accuracy of levels.
+
+    ``said`` has the probability of every level, or the mean, of each cell.
+    """
+    found = {}
+    expected = said[:, 0]
+    if isinstance(family, CategoricalCells):
+        found["accuracy"] = float((said.argmax(axis=1) == codes).mean())
+        if not family.levels_are_numbers:
+            return found
+        expected = said @ np.array(family.levels, dtype=np.float64)
+    return {"rmse": float(np.sqrt(np.mean((expected - values.astype(np.float64)) ** 2))), **found}
 
 
 def _texts(fit: BlockFit) -> list[list[str]]:
@@ -150,7 +177,6 @@ def _plain(numbers: Array) -> Any:
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
-    fit_tables.print_verdict(report)
     filled = ""
     if "cells" in report:
         share = report["cells"] / (report["rows"] * report["columns"])
@@ -352,6 +378,13 @@ def _print_held_out(held_out: dict[str, Any]) -> None:
         f"minus the mean log {what}, {held_out[f'mean_log_{what}']:.4f}; averaged over draws before the "
         "logarithm)"
     )
+    names = {"rmse": "RMSE", "accuracy": "accuracy", "perplexity": "perplexity"}
+    shown = [name for name in names if name in held_out]
+    rows = [["this model", *(held_out[name] for name in shown)]]
+    rows += [
+        [f"{base} (baseline)", *(of[name] for name in shown)] for base, of in held_out["baselines"].items()
+    ]
+    print_table("Held-out cells", ["model", *(names[name] for name in shown)], rows)
     if "base_perplexities" in held_out:
         each = ", ".join(f"{value:.4f}" for value in held_out["base_perplexities"])
         print(f"  the bases averaged cell by cell: {held_out['averaged_bases_perplexity']:.4f}; each: {each}")

@@ -23,6 +23,7 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
     """Print the Kemeny consensus of a file of votes."""
     from permix.cli.inspect import cleaning_report, print_cleaning
     from permix.consensus.kemeny import another_as_good, kemeny
+    from permix.data.attributes import item_labels
 
     votes = options.read()
     result = kemeny(votes, method=method, time_limit=time_limit)
@@ -32,6 +33,8 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
     wins = counts.tolist()
     order = result.order.tolist()
     names = [str(votes.items[item]) for item in order]
+    called = item_labels(list(votes.items), votes.item_attributes) if votes.item_attributes else None
+    shown = names if called is None else [called[item] for item in order]
     margins = [
         wins[a][b] / (wins[a][b] + wins[b][a]) if wins[a][b] + wins[b][a] else float("nan")
         for a, b in pairwise(order)
@@ -52,7 +55,7 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
         )
         return
     shares = [*("nobody compares them" if margin != margin else f"{margin:.0%}" for margin in margins), ""]
-    rows = [[place, *row] for place, row in enumerate(zip(names, shares, strict=True), start=1)]
+    rows = [[place, *row] for place, row in enumerate(zip(shown, shares, strict=True), start=1)]
     n_open = sum(margin != margin for margin in margins)
     if n_open:
         print(

@@ -39,6 +39,7 @@ class Entry(NamedTuple):
     ballots: int
     which: tuple[str, ...] = ()
     left_out: int = 0
+    rule: str = ""  # the argument of ``clean`` or of the reader that says what is done; "" for none
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from permix.data.cleaning_candidates import (
     too_few,
     with_names,
 )
+from permix.data.cleaning_names import merged_names
 from permix.data.csr import gather, indptr_of
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
@@ -79,8 +80,9 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     Parameters
     ----------
     ballots : Ballots, Rankings, Preferences or Cells
-        Of comparisons, of rankings or ratings of some items that leave the others open, and of matrices,
-        only ``min_support`` and ``min_answers`` say anything; the other rules are about ranks.
+        Of comparisons, and of rankings or ratings of some items that leave the others open, ``names``,
+        ``min_support`` and ``min_answers`` say anything, of matrices the last two; the other rules are about
+        ranks.
     random_state : seed
         For ``overvotes="random"`` and ``tied_ranks="break"``.
     overvotes : {"truncate", "skip", "random", "drop"}
@@ -165,7 +167,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     if several.any() and about_several in ("keep", "break"):
         rng = generator(random_state) if about_several == "break" else None
         n = int(ballots.counts[several.any(axis=1)].sum())
-        audit.append(Entry(TIES, "put in random order" if rng else "kept", n))
+        audit.append(Entry(TIES, "put in random order" if rng else "kept", n, rule="tied_ranks"))
         ballots, tied = _spread(ballots, gone, rng)
         marked, several = _by_rank(ballots, gone)
         level = np.broadcast_to(np.arange(marked.shape[1]), marked.shape) if rng else tied
@@ -261,17 +263,19 @@ def _without_few(table: Rankings | Preferences, rules: Rules, given: list[str]) 
         why = "comparisons have no ranks" if len(table.arrays().pairs) else "here the others are unknown"
         said = f" is a rule for rankings whose other items are below; {why}"
         raise DataError(Argument(given[0]), said)
-    if rules.names == "merge" or rules.below_support == "merge":
-        named = Argument("names" if rules.names == "merge" else "below_support", "merge")
-        raise DataError(named, " is for rankings; of comparisons and ratings, rename the items in the file")
+    if rules.below_support == "merge":
+        said = " is for rankings whose other items are below; of comparisons and ratings, rename the items"
+        raise DataError(Argument("below_support", "merge"), said)
     stated = table if isinstance(table, Preferences) else Preferences.from_rankings(table)
     audit = audit_of(table.metadata)
+    if rules.names == "merge":
+        stated = merged_names(stated, audit)
     for alike in names_alike(stated.items):
         n = int(
             stated.counts[_mentions(stated)[:, [stated.items.index(name) for name in alike[1:]]].any(1)].sum()
         )
-        done = "kept apart; rename them in the file to join them"
-        audit.append(Entry("names that look alike", done, n, tuple(map(str, alike))))
+        done = "kept apart; the rule merge for names joins them"
+        audit.append(Entry("names that look alike", done, n, tuple(map(str, alike)), rule="names"))
     mentions = _mentions(stated)
     least = least_support(rules, int(stated.n_agents))
     weak = (stated.counts @ mentions) < least
@@ -279,16 +283,18 @@ def _without_few(table: Rankings | Preferences, rules: Rules, given: list[str]) 
         refuse_nobody(weak)
         names = [name for code, name in enumerate(stated.items) if weak[code]]
         n = int(stated.counts[mentions[:, weak].any(axis=1)].sum())
-        audit.append(Entry(too_few(least, "items", "agents' answers"), "left out", n, some(names)))
+        found = too_few(least, "items", "agents' answers")
+        audit.append(Entry(found, "left out", n, some(names), rule="min_support"))
         stated = _over(stated, ~weak)
     said = _mentions(stated).sum(axis=1)
-    for short, found in (
-        (said == 0, "agents who say nothing"),
-        ((said > 0) & (said < rules.min_answers), f"agents who mention fewer than {rules.min_answers} items"),
+    few = f"agents who mention fewer than {rules.min_answers} items"
+    for short, found, rule in (
+        (said == 0, "agents who say nothing", ""),
+        ((said > 0) & (said < rules.min_answers), few, "min_answers"),
     ):
         if short.any():
             n = int(stated.counts[short].sum())
-            audit.append(Entry(found, "left out", n, left_out=n))
+            audit.append(Entry(found, "left out", n, left_out=n, rule=rule))
     kept = said >= max(rules.min_answers, 1)
     if not kept.any():
         raise DataError(
@@ -436,14 +442,15 @@ def _choices(ballots: Ballots, gone: Array, rules: Rules, audit: list[Entry]) ->
     sizes = np.bincount(pairs[0], minlength=len(ballots))
     counts = ballots.counts
 
-    def told(found: str, which: Array) -> None:
+    def told(found: str, which: Array, rule: str = "") -> None:
         if which.any():
             n = int(counts[which].sum())
-            audit.append(Entry(found, "left out", n, left_out=n))
+            audit.append(Entry(found, "left out", n, left_out=n, rule=rule))
 
     told(f"ballots with more than {most} choices", over)
     told("ballots without a choice", ~over & (sizes == 0))
-    told(f"ballots with fewer than {rules.min_answers} choices", (sizes > 0) & (sizes < rules.min_answers))
+    few = (sizes > 0) & (sizes < rules.min_answers)
+    told(f"ballots with fewer than {rules.min_answers} choices", few, "min_answers")
     kept = (sizes > 0) & (sizes >= rules.min_answers)
     if not kept.any():
         raise DataError("no ballot is left under these rules")
@@ -481,15 +488,16 @@ def _overvotes(
         unnamed = (over & ~several).any(axis=1)
         if unnamed.any():
             n = int(ballots.counts[unnamed].sum())
-            audit.append(Entry(UNNAMED_SEVERAL, "the rank is passed over", n))
+            audit.append(Entry(UNNAMED_SEVERAL, "the rank is passed over", n, rule="overvotes"))
             has = several.any(axis=1)
     else:  # ties are kept or broken already; who was marked here is not known
         marked[over] = REMOVED
-        audit.append(Entry(UNNAMED_SEVERAL, "the rank is passed over", int(ballots.counts[has].sum())))
+        n = int(ballots.counts[has].sum())
+        audit.append(Entry(UNNAMED_SEVERAL, "the rank is passed over", n, rule="overvotes"))
         return
     n = int(ballots.counts[has].sum())
     if n:
-        audit.append(Entry(SEVERAL, done, n, left_out=n if rule == "drop" else 0))
+        audit.append(Entry(SEVERAL, done, n, left_out=n if rule == "drop" else 0, rule="overvotes"))
 
 
 def _draw_one(ballots: Ballots, marked: Array, over: Array, several: Array, rng: np.random.Generator) -> None:
@@ -513,7 +521,7 @@ def _skipped(ballots: Ballots, marked: Array, rule: str, kept: Array, audit: lis
         return
     n = int(ballots.counts[has].sum())
     audit.append(
-        Entry("skipped ranks", "later ranks move up", n)
+        Entry("skipped ranks", "later ranks move up", n, rule="skipped")
         if rule == "close-up"
         else _stopped(ballots, marked, skipped, rule, has, n)
     )
@@ -529,7 +537,8 @@ def _stopped(ballots: Ballots, marked: Array, skipped: Array, rule: str, has: Ar
     marked[np.logical_or.accumulate(ends, axis=1)] = REMOVED
     n_ended = int(ballots.counts[ended & has].sum())
     how_many = "two ranks in a row are" if rule == "stop-after-two" else "a rank is"
-    return Entry("skipped ranks", f"later ranks move up; {n_ended:,} end where {how_many} skipped", n)
+    done = f"later ranks move up; {n_ended:,} end where {how_many} skipped"
+    return Entry("skipped ranks", done, n, rule="skipped")
 
 
 def _repeats(ballots: Ballots, marked: Array, rule: str, kept: Array, audit: list[Entry]) -> None:
@@ -542,7 +551,8 @@ def _repeats(ballots: Ballots, marked: Array, rule: str, kept: Array, audit: lis
         return
     marked[np.logical_or.accumulate(again, axis=1) if rule == "truncate" else again] = REMOVED
     done = "the first rank counts" if rule == "first" else "the ballot ends before the second"
-    audit.append(Entry("candidates ranked again", done, int(ballots.counts[has].sum())))
+    n = int(ballots.counts[has].sum())
+    audit.append(Entry("candidates ranked again", done, n, rule="repeats"))
 
 
 def _closed_up(marked: Array, level: Array) -> tuple[Array, Array]:
@@ -562,5 +572,5 @@ def _short(ballots: Ballots, orders: Array, least: int, kept: Array, audit: list
     if short.any():
         why = f"ballots with fewer than {least} choices"
         n = int(ballots.counts[short].sum())
-        audit.append(Entry(why, "left out", n, left_out=n))
+        audit.append(Entry(why, "left out", n, left_out=n, rule="min_answers"))
     kept &= ~(blank | short)

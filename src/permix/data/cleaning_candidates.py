@@ -28,13 +28,14 @@ def with_names(ballots: Ballots, rules: Any, audit: list[Entry]) -> Ballots:
         items = list(ballots.items)
         written = [items.index(name) for name in ballots.write_ins]
         n = ballots_with(ballots, written)
-        audit.append(Entry("write-ins", f"merged into {WRITE_IN!r}", n, some(ballots.write_ins)))
+        done = f"merged into {WRITE_IN!r}"
+        audit.append(Entry("write-ins", done, n, some(ballots.write_ins), rule="write_ins"))
         items[written[0]] = WRITE_IN
         ballots = _merged(ballots, items, [written[0] if at in written else at for at in range(len(items))])
     for alike in names_alike(ballots.items):
         n = ballots_with(ballots, [ballots.items.index(name) for name in alike[1:]])
         done = "kept apart; the rule merge for names joins them"
-        audit.append(Entry("names that look alike", done, n, tuple(map(str, alike))))
+        audit.append(Entry("names that look alike", done, n, tuple(map(str, alike)), rule="names"))
     return ballots
 
 
@@ -47,7 +48,8 @@ def _without_look_alikes(ballots: Ballots, audit: list[Entry]) -> Ballots:
         for code in others:
             targets[code] = ballots.items.index(target)
         n = ballots_with(ballots, others)
-        audit.append(Entry("names that look alike", f"merged into {target!r}", n, tuple(map(str, alike))))
+        done = f"merged into {target!r}"
+        audit.append(Entry("names that look alike", done, n, tuple(map(str, alike)), rule="names"))
     return _merged(ballots, ballots.items, targets)
 
 
@@ -82,7 +84,8 @@ def chosen_items(ballots: Ballots, rules: Any, audit: list[Entry]) -> tuple[Ball
         written = [ballots.items.index(name) for name in ballots.write_ins]
         gone[written] = True
         n = ballots_with(ballots, written)
-        audit.append(Entry("write-ins", "left out; later ranks move up", n, some(ballots.write_ins)))
+        done = "left out; later ranks move up"
+        audit.append(Entry("write-ins", done, n, some(ballots.write_ins), rule="write_ins"))
     if rules.min_support > 0:
         least = least_support(rules, ballots.n_ballots)
         weak = (support_of(ballots) < least) & ~gone
@@ -91,7 +94,7 @@ def chosen_items(ballots: Ballots, rules: Any, audit: list[Entry]) -> tuple[Ball
             n = ballots_with(ballots, np.flatnonzero(weak).tolist())
             merge = rules.below_support == "merge"
             done = f"merged into {OTHER!r}" if merge else "left out; later ranks move up"
-            audit.append(Entry(too_few(least), done, n, some(names)))
+            audit.append(Entry(too_few(least), done, n, some(names), rule="min_support"))
             refuse_nobody(gone | weak)
             if merge:
                 return _as_other(ballots, weak, gone)

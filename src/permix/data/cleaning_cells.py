@@ -28,7 +28,8 @@ def clean_cells(cells: Cells, rules: Any) -> Cells:
         names = [cells.column_name(place) for place in np.flatnonzero(~columns).tolist()]
         touched = len(np.unique(cells.rows[~columns[cells.columns]]))
         found = f"columns with fewer than {least:,} answers"
-        audit.append(Entry(found, f"left out, {len(names):,} of {cells.n_columns:,}", touched, some(names)))
+        done = f"left out, {len(names):,} of {cells.n_columns:,}"
+        audit.append(Entry(found, done, touched, some(names), rule="min_support"))
     answers = np.bincount(cells.rows[columns[cells.columns]], minlength=cells.n_rows)
     # Rows without any answer stay where nothing is asked for: only the prior says where they belong.
     rows = answers >= rules.min_answers if rules.min_answers > 1 or audit else np.ones(cells.n_rows, np.bool_)
@@ -37,7 +38,8 @@ def clean_cells(cells: Cells, rules: Any) -> Cells:
     if not rows.all():
         names = [cells.row_name(place) for place in np.flatnonzero(~rows).tolist()]
         found = f"rows with fewer than {max(rules.min_answers, 1):,} answers"
-        audit.append(Entry(found, "left out", len(names), some(names), left_out=len(names)))
+        n = len(names)
+        audit.append(Entry(found, "left out", n, some(names), left_out=n, rule="min_answers"))
     if not audit:
         return cells
     kept = cells.take(rows, columns)

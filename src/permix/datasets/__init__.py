@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from permix.runtime.lazy import exports
 
 if TYPE_CHECKING:
+    from permix.datasets.examples import EXAMPLES as EXAMPLES
+    from permix.datasets.examples import write_example as write_example
     from permix.datasets.fetch import cache_folder as cache_folder
     from permix.datasets.generators_college import make_college_applications as make_college_applications
     from permix.datasets.generators_matrices import make_grid_coclusters as make_grid_coclusters
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from permix.datasets.loaders import load_sushi as load_sushi
 
 _MODULES = {
+    "examples": ("EXAMPLES", "write_example"),
     "fetch": ("cache_folder",),
     "generators_college": ("make_college_applications",),
     "generators_matrices": ("make_grid_coclusters", "make_mondrian_matrix"),

@@ -10,13 +10,22 @@ from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
-from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items, score_facts
+from permix.cli.rank_answers import (
+    N_SAMPLES,
+    membership,
+    pairs_answer,
+    read_over_items,
+    recommended,
+    score_facts,
+    score_of,
+)
 from permix.cli.votes import Votes
 from permix.dp_mallows.fit import DPMallowsFit, fit_dp_mallows
 from permix.dp_mallows.pairs import predict_pairwise, takes_seconds
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.predict import ListPredictive
 from permix.estimators.ranking_lists import as_top_lists
+from permix.estimators.recommend import N_DRAWS
 
 
 def fit_data(votes: Votes, settings: DPMallowsParameters) -> DPMallowsFit:
@@ -76,6 +85,22 @@ def pairwise(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
         return before, errors, np.full(len(block), not exact)
 
     return pairs_answer(votes, data.votes.agents_of(votes), question.top, n_samples, ask)
+
+
+def recommend(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
+    """Say which of the items that an agent does not list the agent would rank best."""
+    predictive, n_samples = ListPredictive(fit), question.samples or N_DRAWS
+    return recommended(
+        fit.items,
+        data,
+        question,
+        lambda votes, rng: predictive.expected_ranks(as_top_lists(votes), n_samples, rng),
+    )
+
+
+def score(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
+    """Say how probable what each agent said is."""
+    return score_of(fit, fit.items, data, question)
 
 
 def sample(fit: DPMallowsFit, size: int, seed: int, length: int | None) -> Any:

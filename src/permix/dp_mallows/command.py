@@ -24,6 +24,8 @@ COMMAND = ModelCommand(
         "groups": Answering(),
         "ranking": Answering(("length",), rankings=True),
         "pairwise": Answering(("top", "samples", "seed")),
+        "recommend": Answering(("top", "samples", "seed")),
+        "score": Answering(("seed",)),
         "checks": Answering(("samples", "seed"), needs_data=False),
     },
     draws=True,

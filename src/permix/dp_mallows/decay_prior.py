@@ -41,15 +41,16 @@ def log_likelihoods_by_place(
 class LearnDecayPrior(Move):
     """Draw what is learned of the prior of the decays by slice steps; nothing where all of it is given.
 
-    With ``chance`` below 1, now and then: it costs as much as scoring some hundred lists.
+    With more than so many ``groups``, now and then: the time it takes grows with their number. That stays as
+    it is, so it may say how often.
     """
 
-    chance: float = 1.0
+    groups: float = math.inf
 
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
         """Draw all rates, then the strength, each given the other."""
         learned = state.model.learned
-        if not learned or (self.chance < 1.0 and rng.random() >= self.chance):
+        if not learned or (self.groups < math.inf and rng.random() * state.n_clusters >= self.groups):
             return Info("decay-prior", 0, 0)
         strength, rates = state.strength, state.rates
         used = slice(None, state.n_clusters)

@@ -14,8 +14,9 @@ from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.predict import ListCompletions, ListPredictive
 from permix.dp_mallows.results import ClusterSummaries
 from permix.errors import Argument, DataError
+from permix.estimators.agent_answers import RankSummary
 from permix.estimators.base import DrawsMixin, of_fitted
-from permix.estimators.ranking_estimator import RankingMixture
+from permix.estimators.ranking_estimator import RankingMixture, RecommendMixin
 from permix.estimators.ranking_lists import as_top_lists
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Method = Literal["auto", "exact", "sampled"]
 
 
-class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameters):
+class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DPMallowsParameters):
     """Groups of people, as many as the data ask for, from full rankings and top lists (Meilă & Chen 2010).
 
     Every group has a central ranking and a decay for each place: how surely its people choose, first, second,
@@ -175,6 +176,9 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
         """
         predictive, lists = self._asked(X)
         return predictive.complete(lists, length)
+
+    def _expected_ranks(self, table: Any, n_samples: int, random_state: Any) -> RankSummary:
+        return ListPredictive(self._fit).expected_ranks(as_top_lists(table), n_samples, random_state)
 
     def sample_completions(
         self, X: Any, size: int = 1, random_state: Any = None, *, length: int | None = None

@@ -19,13 +19,19 @@ from permix.dp_mallows.decay_prior import LearnDecayPrior
 from permix.dp_mallows.draws import ClusterDraws, Overlap
 from permix.dp_mallows.jumps import Jumps
 from permix.dp_mallows.lists.top_lists_jit import top_lists
-from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating, seat
+from permix.dp_mallows.moves import (
+    Centers,
+    CollapsedSeating,
+    ListSplitMerge,
+    ParallelSeating,
+    SettledSeating,
+    seat,
+)
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.state import ListModel, ListState, list_model
 from permix.errors import Argument, DataError, PermixWarning
 from permix.estimators.known import NOTHING, Known, Memberships
 from permix.moves import Concentration, Cycle, Move, Repeat
-from permix.moves.balance import Opening
 from permix.moves.state import first_concentration
 from permix.partitions import MixtureOfFiniteMixtures
 from permix.partitions.point_estimate import PointEstimate, point_estimate
@@ -36,24 +42,20 @@ from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
-# From this many agents on all are assigned at once, and splits and merges are tried in one iteration of four:
-# each costs as much as a sweep.
-MANY_AGENTS = 1000
-SPLIT_MERGE_CHANCE = 0.25
-# The part of the agents that the parallel variant also visits one by one, so that clusters open and close.
-VISITED_SHARE = 1 / 16
-# Sweeps in parallel are cheap beside what a draw takes to keep: iterations make several, as long as they go
-# through no more than so many agents.
-SWEPT_AGENTS, MAX_SWEEPS = 10_000, 3
+# From this many agents on all are assigned at once, in threads, and so many of them are then visited one by
+# one, so that clusters open and close.
+MANY_AGENTS, VISITED_SHARE = 10_000, 1 / 16
+# Sweeps are cheap beside what a draw takes to keep: iterations make several, as long as they go through no
+# more than so many agents; but few where agents are few, who need no more.
+SWEPT_AGENTS, MIN_SWEEPS, MAX_SWEEPS, FEW_AGENTS = 20_000, 2, 8, 100
+# Splits and merges are tried in one iteration of four from so many agents on: each costs as much as a sweep.
+SOME_AGENTS, SPLIT_MERGE_CHANCE = 1000, 0.25
 # Where groups overlap, chains take long to meet: as long as they disagree they may be so many times as long
 # as those of other models.
-PATIENCE = 4
-# Climbing finds its top in a few iterations; what follows finds the posterior from there.
-MAX_CLIMBS = 25
-# How often the prior of the decays is drawn where agents are many: that costs as much as a sweep over a few
-# hundred lists, or, of thousands of agents, as a sweep in parallel. (A tenth was too seldom: chains then wait
-# for it.) It changes slowly where groups are few, so of few agents it is drawn in every iteration.
-LEARNING_CHANCE = 0.25
+PATIENCE = 12
+# With more groups than this the prior of the decays is drawn in some iterations only: that takes as long as
+# several sweeps. (Of thirty groups, one iteration of ten was too seldom: chains then wait for it.)
+LEARNING_GROUPS = 5
 # Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
 MAX_CLUSTER_DRAWS = 100
 CENTER_ROUNDS = 10
@@ -61,6 +63,9 @@ CENTER_ROUNDS = 10
 JUMPING_LISTS, LEAST_JUMPS = 250, 0.01
 # Clusters that every other of these chains starts from.
 MANY_CLUSTERS = 20
+# Of chains that do not jump every other one starts from clusters of so many agents, but no more than so many
+# clusters: more than there will be. Groups that are too many join soon; those that are missing come slowly.
+AGENTS_PER_CLUSTER, MOST_CLUSTERS = 20, 60
 # Clusters of fewer agents than this get so many rounds more: their centers move slowly.
 SMALL, SMALL_ROUNDS = 20, 30
 # The point estimate minimizes the expected loss over at most this many labels, but at least so many draws.
@@ -180,18 +185,18 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
     """Run chains on top lists (``as_top_lists``), summarize them, and warn where chains disagree."""
     exact = exact_model(rankings, settings)
     model = of_sampler(exact, settings)
-    lists = model.lists
+    lists, sweeps = model.lists, sweeps_of(settings, model.n_agents)
+    swept = max(model.n_agents * sweeps // 2, model.n_agents)  # a sweep visits half of the agents
     draws = run_chains(
         [partial(first_state, model, settings, chain=chain) for chain in range(settings.n_chains)],
         sweep_move(settings, model.n_agents, len(lists.starts) - 1),
-        **settings.for_chains(model.n_agents * model.n_stages),
+        **settings.for_chains(swept * model.n_stages),
         patience=PATIENCE,
-        burn_in_move=burn_in_move(settings, model.n_agents),
         fingerprint={
             "model": "DPMallowsMixture",
             "sampler": settings.sampler,
             "assignments": chosen_assignments(settings, model.n_agents),
-            "sweeps": sweeps_of(settings, model.n_agents),
+            "sweeps": sweeps,
             "split_merge": settings.split_merge,
             "n_initial_clusters": settings.n_initial_clusters,
             "prior": settings.partition_prior().describe(),
@@ -285,50 +290,32 @@ def jumps_of(settings: DPMallowsParameters, n_lists: int = 0) -> Jumps | None:
     return Jumps(chance=min(1.0, max(LEAST_JUMPS, JUMPING_LISTS / max(n_lists, 1))))
 
 
-def sweep_move(
-    settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 0, repeated: bool = True
-) -> Cycle:
-    """Return what one iteration of a chain does, for so many agents and distinct lists.
-
-    Without ``repeated`` it makes one sweep.
-    """
+def sweep_move(settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 0) -> Cycle:
+    """Return what one iteration of a chain does, for so many agents and distinct lists."""
     if settings.sampler != "exact":
         from permix.dp_mallows.published import published_moves
 
         return Cycle([*published_moves(), Concentration()])
     jumps = jumps_of(settings, n_lists)
-    chance = LEARNING_CHANCE if n_agents >= MANY_AGENTS else 1.0
-    learning: list[Move] = [LearnDecayPrior(chance)] if settings.learned() else []
+    learning: list[Move] = [LearnDecayPrior(LEARNING_GROUPS)] if settings.learned() else []
     parallel = chosen_assignments(settings, n_agents) == "parallel"
     if jumps is not None:
         # At the end of a jump all agents are assigned anew.
         seating: list[Move] = [ParallelSeating()] if jumps.chance < 1.0 else []
         return Cycle([*(seating if parallel else [CollapsedSeating()]), jumps, Centers(), *learning])
-    moves: list[Move] = [CollapsedSeating()]
-    if parallel:
-        sweep = [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
-        more = sweeps_of(settings, n_agents) - 1 if repeated else 0
-        moves = [*([Repeat(Cycle([*sweep, Centers()]), more)] if more else []), *sweep]
+    sweep: list[Move] = [ParallelSeating(), SettledSeating(VISITED_SHARE)] if parallel else [SettledSeating()]
+    moves: list[Move] = [Repeat(Cycle(sweep), sweeps_of(settings, n_agents))]
     if settings.split_merge:
-        moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
-    return Cycle([*moves, Centers(), *learning, Concentration()])
+        moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= SOME_AGENTS else 1.0)]
+    return Cycle([*moves, *learning, Concentration()])
 
 
 def sweeps_of(settings: DPMallowsParameters, n_agents: int) -> int:
-    """Return how many sweeps an iteration makes once burn-in is over."""
-    parallel = chosen_assignments(settings, n_agents) == "parallel" and jumps_of(settings) is None
-    return min(max(SWEPT_AGENTS // max(n_agents, 1), 1), MAX_SWEEPS) if parallel else 1
-
-
-def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | None:
-    """Return what an iteration of burn-in does, where that differs from later ones: the first also climb.
-
-    Chains that jump do not climb: what they would climb to is far from where the posterior's mass is.
-    """
-    if settings.sampler != "exact" or not settings.split_merge or jumps_of(settings) is not None:
-        return None
-    sweep = sweep_move(settings, n_agents, repeated=False)
-    return Opening(Cycle([sweep, Climb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
+    """Return how many sweeps an iteration makes."""
+    if settings.sampler != "exact" or jumps_of(settings) is not None or n_agents >= MANY_AGENTS:
+        return 1
+    many = SWEPT_AGENTS // n_agents if n_agents >= FEW_AGENTS else MIN_SWEEPS
+    return min(max(many, MIN_SWEEPS), MAX_SWEEPS)
 
 
 def start_state(rankings: Rankings, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:
@@ -339,19 +326,21 @@ def start_state(rankings: Rankings, settings: DPMallowsParameters, rng: np.rando
 def first_state(
     model: ListModel, settings: DPMallowsParameters, rng: np.random.Generator, chain: int = 0
 ) -> ListState:
-    """Seat the agents one by one in random order, or at random in a given number of clusters.
+    """Seat the agents one by one in random order, or put them at random into a number of clusters.
 
-    Chains that jump start from one cluster and from many in turn: where they do not meet, R-hat shows it.
+    Chains start from few clusters and from many in turn: where they do not meet, R-hat shows it.
     """
-    state = ListState(model)
-    if settings.n_initial_clusters is None and jumps_of(settings) is not None:
+    state, n_clusters = ListState(model), settings.n_initial_clusters
+    if n_clusters is None and jumps_of(settings) is not None:
         n_clusters = min(MANY_CLUSTERS, state.n) if chain % 2 else 1
-        state.set_labels(rng.integers(n_clusters, size=state.n), rng)
-    elif settings.n_initial_clusters is None:
+    elif n_clusters is None and settings.sampler == "exact" and chain % 2:
+        many = min(max(state.n // AGENTS_PER_CLUSTER, 1), MOST_CLUSTERS)
+        n_clusters = int(min(many, model.prior.most_clusters(state.n)))
+    if n_clusters is None:
         seat(rng, state, rng.permutation(state.n))
         state.refresh()
     else:
-        state.set_labels(rng.integers(settings.n_initial_clusters, size=state.n), rng)
+        state.set_labels(rng.integers(n_clusters, size=state.n), rng)
     if settings.sampler != "exact":
         state.update_centers(rng, 1)
     return state

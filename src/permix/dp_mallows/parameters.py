@@ -126,20 +126,20 @@ class DPMallowsParameters(ChainParameters):
         "auto",
         Choice("auto", "collapsed", "parallel"),
         "How agents move between groups, with the same posterior: one by one (collapsed), all at once in "
-        "threads (parallel), or by the number of agents (auto). The first integrates decays out, the second "
-        'is given decays and weights; "auto" takes the second from 1000 agents on.',
+        "threads (parallel), or by the number of agents (auto). The first integrates weights out, the second "
+        'is given decays and weights; "auto" takes the second from 10,000 agents on.',
     )
     split_merge: bool = declare(
         True,
         Switch(),
-        "Also divide and join whole groups, so that chains do not get stuck. The first iterations of burn-in "
-        "then climb to a state with a high log joint.",
+        "Also divide and join whole groups, so that chains do not get stuck.",
     )
     n_initial_clusters: int | None = declare(
         None,
         Whole(1, special=(None,)),
-        "Groups that chains start from; by default one and twenty in turn for a mixture of finite mixtures, "
-        "else agents are seated one after another.",
+        "Groups that chains start from, each agent in one at random. By default chains start from few and "
+        "from many in turn: agents seated one after another, and groups of twenty, at most 60 (of a mixture "
+        "of finite mixtures: one, and twenty).",
         flag="--initial-groups",
     )
     loss: Literal["vi", "binder"] = LOSS

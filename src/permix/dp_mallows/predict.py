@@ -22,7 +22,8 @@ from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
 from permix.errors import ParameterError
-from permix.estimators.agent_answers import refuse_too_large
+from permix.estimators.agent_answers import RankSummary, refuse_too_large
+from permix.posterior.intervals import ranks_holding
 from permix.runtime.seeds import RandomState, generator, stream_key
 from permix.runtime.threads import over_rows
 
@@ -214,6 +215,15 @@ class ListPredictive:
         self._over(completion_rows, work, n, lengths + size)
         return ListCompletions(out, self._estimated(clusters), rankings)
 
+    def expected_ranks(self, rankings: Rankings, n_samples: int, random_state: RandomState) -> RankSummary:
+        """Return where items stand in the full ranking of each row, by continuations that are drawn."""
+        drawn = self.sample_completions(rankings, n_samples, self.n_items, random_state).orders
+        ranks = np.argsort(drawn, axis=2) + 1  # of full orderings
+        mean = ranks.mean(axis=1)
+        low = np.quantile(ranks, 0.05, axis=1, method="lower")
+        high = np.quantile(ranks, 0.95, axis=1, method="higher")
+        return RankSummary(mean, *ranks_holding(mean, low, high))
+
     def sample(
         self,
         size: int = 1,
@@ -221,11 +231,13 @@ class ListPredictive:
         random_state: RandomState = None,
         *,
         of_draw: int | None = None,
+        among: tuple[Array, Array] | None = None,
     ) -> tuple[Rankings, Array]:
         """Draw lists of new agents from the posterior predictive, and their estimated clusters.
 
         Each comes from a draw of its own choice, so that the uncertainty of the clusters is in the sample, or
-        all come from one. A label of -1 means a group that the data did not have.
+        all come from one; or from ``among``: clusters of draws, and the share of each. A label of -1 means a
+        group that the data did not have.
         """
         from permix.dp_mallows.lists.continuations_jit import sample_rows
 
@@ -243,6 +255,9 @@ class ListPredictive:
             chosen = self.clusters.of_draw(of_draw)
             weights = np.zeros_like(weights)
             weights[chosen] = np.exp(tables.log_weights[chosen])
+        if among is not None:
+            weights = np.zeros_like(weights)
+            weights[among[0]] = among[1]
         cumulated = np.cumsum(weights)
         key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
         work = (key, wanted, tables, cumulated, self.beyond(out.shape[1]), out, clusters)

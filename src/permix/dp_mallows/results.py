@@ -219,7 +219,7 @@ class ClusterSummaries:
                 "the posterior itself"
             )
         if fit.draws.interrupted:
-            said.append(f"stopped by the user after {fit.draws.n_draws} draws of each chain")
+            said.append(f"stopped early, after {fit.draws.n_draws} draws of each chain")
         single = int((fit.cluster_sizes == 1).sum())
         if single:
             said.append(

@@ -230,10 +230,14 @@ class ListState(PartitionState):
         self.count_members()
         self.update_centers(rng, START)
 
-    def update_centers(self, rng: np.random.Generator, n_rounds: int, which: np.ndarray | None = None) -> int:
+    def update_centers(
+        self, rng: np.random.Generator, n_rounds: int, which: np.ndarray | None = None, redraw: bool = True
+    ) -> int:
         """Move centers ``n_rounds`` times and leave sums and decays right; 0 rounds recompute sums only.
 
-        All centers, or those of the clusters ``which``. Returns how many stagewise proposals were accepted.
+        All centers, or those of the clusters ``which``. Decays are drawn given where the centers went, or,
+        without ``redraw``, stay those that centers were moved given. Returns how many stagewise proposals
+        were accepted.
         """
         model = self.model
         key = draw_key(rng) if n_rounds > 0 else np.zeros(2, dtype=np.uint64)
@@ -241,7 +245,7 @@ class ListState(PartitionState):
         given = (model.rows(), self.source(), model.lists, self.tables, self.opening, self.clusters, key)
 
         def work(first: int, last: int) -> None:
-            update_centers(*given, n_rounds, first, last, taken)
+            update_centers(*given, n_rounds, redraw, first, last, taken)
 
         if which is None:
             over_rows(work, self.n_clusters, self.clusters.pairs[0].size or self.n * model.n_stages)

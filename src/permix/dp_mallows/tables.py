@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from permix.cli import fit_tables
-from permix.cli.output import ORDER, count_of, print_table, terminal_width
+from permix.cli.output import count_of, print_table, say, terminal_width
 from permix.dp_mallows.fit import DPMallowsFit, chosen_assignments
 from permix.dp_mallows.results import ClusterSummaries
+from permix.reporting.words import interval
 
-# A terminal shows at most so many groups, and of a center so many items.
+# A terminal shows at most so many groups.
 MAX_GROUPS = 30
-MAX_ITEMS = 10
 # A posterior of the number of groups is shown as a table up to so many lines.
 MAX_NUMBERS = 12
 # What mixtures are called by their priors.
@@ -75,35 +75,37 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
-    fit_tables.print_verdict(report)
     n, found = report["number_of_groups"], report["groups"][:MAX_GROUPS]
     groups = count_of(n, "group")
     _print_numbers(report, fit_tables.data_title(report, title))
     which = "the partition nearest to all draws"
     if report["shows_a_draw"]:
         which = f"{'that' if n == 1 else 'those'} of the draw nearest to all others"
-    print(
+    say(
         f"The {groups} below {'is' if n == 1 else 'are'} {which} (least expected "
         f"{fit_tables.LOSSES[report['loss']]}); shares are means over draws of the groups most like each, "
-        "intervals hold 90 %.\n"
+        "intervals hold 90%."
     )
+    print()
     rows = []
     for k, part in enumerate(found):
-        shares = (f"{part[name]:.1%}" for name in ("share", "share_low", "share_high", "how_sure"))
-        found_in = fit_tables.found_in(part["found_in_chains"], report)
-        rows.append([k + 1, part["agents"], *shares, found_in, round(part["expected_distance"], 2)])
-    columns = ["group", "agents", "share", "from", "to", "how sure", "found in", "expected distance"]
+        share = interval(part["share"], part["share_low"], part["share_high"])
+        found_in = f"{part['found_in_chains']} of {report['chains']}"
+        distance = f"{part['expected_distance']:.1f}"
+        rows.append([k + 1, part["agents"], share, f"{part['how_sure']:.0%}", found_in, distance])
+    columns = ["group", "agents", "share", "how sure", "chains", "distance"]
     print_table("Groups", columns, rows)
     _print_centers([{**part, "center": fit_tables.called(report, part["center"])} for part in found])
     _print_decays(found)
     if n > MAX_GROUPS:
         print(f"... and {count_of(n - MAX_GROUPS, 'smaller group')}; --json shows all\n")
-    print(
-        "how sure: the share of the members that one group of a draw holds\n"
-        "found in: chains most of whose draws have a group that shares 60 % of the members of both\n"
-        f"expected distance: pairs that a list of {report['longest_list']} orders unlike the center\n"
-        "decay: at 0 every item left is as likely to come next; the larger, the surer the center's next one\n"
-    )
+    say("agents: members in the partition shown, which need not be the same part as the share", "  ")
+    say("how sure: the share of the members that one group of a draw holds", "  ")
+    say("chains: those most of whose draws have a group that shares 60% of the members of both", "  ")
+    say(f"distance: pairs that a list of {report['longest_list']} orders unlike the center", "  ")
+    decay = "at 0 every item left is as likely to come next; the larger, the surer the center's next one"
+    say(f"decay: {decay}", "  ")
+    print()
     fit_tables.print_chains(report)
     for remark in report["remarks"]:
         print(f"note: {remark}")
@@ -123,34 +125,15 @@ def _print_numbers(report: dict[str, Any], title: str) -> None:
 
 
 def _print_centers(found: list[dict[str, Any]]) -> None:
-    """Write the first items of every center, each with its interval of ranks where that is not one rank."""
-    width = terminal_width() - len("group  ")
-    rows = []
-    for k, part in enumerate(found):
-        names = [
+    """Write the items of every center, each with its interval of ranks where that is not one rank."""
+    orders = [
+        [
             name if low == high else f"{name} ({low}–{high})"
             for name, low, high in zip(part["center"], part["rank_low"], part["rank_high"], strict=True)
         ]
-        rows.append([k + 1, from_the_top(names, width)])
-    print_table("Centers, best first; in brackets where an item may stand instead", ["group", "center"], rows)
-
-
-def from_the_top(names: list[str], width: int) -> str:
-    """Join the first names, at most ten and as many as fit, and say how many are left.
-
-    Examples
-    --------
-    >>> from_the_top(["tea", "coffee", "milk", "juice"], 60)
-    'tea ≻ coffee ≻ milk ≻ juice'
-    >>> from_the_top(["tea", "coffee", "milk", "juice"], 25)
-    'tea ≻ coffee ≻ … 2 more'
-    """
-    for shown in range(min(len(names), MAX_ITEMS), 0, -1):
-        left = len(names) - shown
-        text = ORDER.join([*names[:shown], *([f"… {left:,} more"] if left else [])])
-        if len(text) <= width:
-            break
-    return text
+        for part in found
+    ]
+    fit_tables.print_orders("Centers, best first; in brackets where an item may stand instead", orders)
 
 
 def _print_decays(found: list[dict[str, Any]]) -> None:

@@ -13,10 +13,11 @@ from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
+from permix.dp_mixture.checks import baselines
 from permix.dp_mixture.choose_family import chosen_family
 from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
 from permix.dp_mixture.parameters import DPMixtureParameters
-from permix.dp_mixture.predict import membership_of, sample_rows
+from permix.dp_mixture.predict import log_density, membership_of, sample_rows
 from permix.dp_mixture.table_source import Table, read_table
 from permix.families.table_columns import KINDS, columns_of
 from permix.registries import FAMILIES, PRIORS, Registry
@@ -37,10 +38,12 @@ def choose(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kinds_given(chosen: dict[str, Any]) -> dict[str, str]:
-    """Read ``--column NAME=KIND``; it means the family mixed."""
+    """Read ``--column NAME=KIND``; it means a family of mixed columns."""
     words = chosen.pop("kinds", None) or []
-    if words and chosen.setdefault("family", "mixed") != "mixed":
-        raise typer.BadParameter(f"--column belongs to --family mixed, not to {chosen['family']}")
+    if words and chosen.setdefault("family", "mixed-niw") not in ("mixed", "mixed-niw"):
+        raise typer.BadParameter(
+            f"--column belongs to --family mixed-niw or mixed, not to {chosen['family']}"
+        )
     kinds: dict[str, str] = {}
     for word in words:
         name, equals, kind = word.rpartition("=")
@@ -90,16 +93,15 @@ def fit_data(table: Table, settings: DPMixtureParameters) -> MixtureFit:
 
 
 def _say_mixed(table: Table) -> None:
-    """Say that text among numbers decided how all columns are fitted, and what else there is."""
+    """Say that text among numbers takes part: it should not where groups are to be compared with it."""
     columns = columns_of(table.rows)
     text = [str(column.name) for column in columns if not column.numeric]
-    # Where there are fewer than two columns of numbers, none could go together.
-    if not 0 < len(text) <= len(columns) - 2:
+    if not 0 < len(text) < len(columns):
         return
     one = len(text) == 1
-    makes = f"the text column{'' if one else 's'} {', '.join(text)} make{'s' if one else ''}"
-    ways = f"--group-column {text[0]} sets it apart, --ignore {text[0]} leaves it out"
-    print(f"permix: {makes} columns independent within groups; {ways}", file=sys.stderr)
+    part = f"the text column{'' if one else 's'} {', '.join(text)} take{'s' if one else ''} part in the fit"
+    ways = f"--group-column {text[0]} compares groups with it afterwards, --ignore {text[0]} leaves it out"
+    print(f"permix: {part}; {ways}", file=sys.stderr)
 
 
 def labels(fit: MixtureFit, table: Table) -> Answer:
@@ -116,14 +118,20 @@ def labels(fit: MixtureFit, table: Table) -> Answer:
     )
 
 
-def groups(fit: MixtureFit, data: NewData, question: Question) -> Answer:
-    """Say which group each row belongs to, and whether to any."""
+def _new_rows(fit: MixtureFit, data: NewData) -> tuple[Table, Any]:
+    """Read new rows; return them, and as the family encodes them."""
     assert data.file is not None
     table = read_table(data.file, data.values).like(fit.feature_names, fit.family.n_features)
+    data.kept.ids, data.kept.covariates = list(table.ids), table.covariates
     if not fit.family.accepts_categories:
         table.refuse_text(" The model was fitted to numbers there.")
     with naming_columns(fit.feature_names):
-        encoded = fit.family.encode(table.rows)
+        return table, fit.family.encode(table.rows)
+
+
+def groups(fit: MixtureFit, data: NewData, question: Question) -> Answer:
+    """Say which group each row belongs to, and whether to any."""
+    table, encoded = _new_rows(fit, data)
     belonging = membership_of(fit.serving(encoded), encoded, int(table.rows.shape[0]))
     rows = zip(
         table.ids,
@@ -138,6 +146,19 @@ def groups(fit: MixtureFit, data: NewData, question: Question) -> Answer:
         [table.id_name, "group", "how_sure", "new"],
         rows,
     )
+
+
+def score(fit: MixtureFit, data: NewData, question: Question) -> Answer:
+    """Say how probable each row is: ln of its density, beside simpler models of the rows that were fitted."""
+    table, encoded = _new_rows(fit, data)
+    m, serving = int(table.rows.shape[0]), fit.serving(encoded)
+    values, errors = log_density(serving, encoded, m)
+    simple = baselines(fit, (serving, encoded, m), None)
+    facts = {"mean_log_density": float(values.mean())}
+    facts |= {f"mean_under_{name.replace(' ', '_')}": float(each.mean()) for name, each in simple.items()}
+    rows = zip(table.ids, np.round(values, 6).tolist(), np.round(errors, 6).tolist(), strict=True)
+    title = f"{count_of(m, 'row')}: log density, and its Monte Carlo error"
+    return Answer(title, [table.id_name, "log_density", "standard_error"], rows, facts=facts)
 
 
 def sample(fit: MixtureFit, size: int, seed: int) -> Answer:

@@ -55,8 +55,10 @@ def _build(saved: Saved) -> MixtureFit:
     data = family.unpack(packed)
     family.check_encoded(data, n)
     filled = draws.arrays.get("missing_cells")
-    require((filled is not None) == (family.completed(data) is not data), "missing cells")
-    require(filled is None or filled.shape[2] == int(np.isnan(data).sum()), "number of missing cells")
+    to_fill = family.filled_cells(data)
+    require((filled is None) == (to_fill is None), "missing cells")
+    if filled is not None and to_fill is not None:
+        require(filled.shape[2] == int(to_fill.sum()), "number of missing cells")
     names = None
     if "feature_names" in arrays:
         names = tuple(arrays["feature_names"].tolist())

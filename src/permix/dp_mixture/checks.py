@@ -1,4 +1,4 @@
-"""Does a mixture of vectors fit at all? Means, spreads and correlations of the columns of replicated data."""
+"""Does a mixture of vectors fit at all? Means, spreads, flatness and correlations of replicated columns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def fit_checks(fit: MixtureFit, data: Any, n_replicates: int, random_state: Any)
 
 
 def table_aspects(table: Array, names: list[str], *, counts: bool = False) -> dict[str, Aspect]:
-    """Return means, spreads and correlations of columns; of counts, which documents share, means alone."""
+    """Return means, spreads, flatness and correlations of columns; of counts, means alone.
+
+    Gaussian groups that are put together to a flat shape reach beyond its ends: spreads over ranges tell.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         known = ~np.isnan(table)
         n = known.sum(axis=0)
@@ -56,6 +59,11 @@ def table_aspects(table: Array, names: list[str], *, counts: bool = False) -> di
         binary = np.all(~known | (table == 0.0) | (table == 1.0), axis=0)
         if not binary.all():
             found["column spreads"] = Aspect(names, np.where(binary, np.nan, spreads))
+            half_range = 0.5 * (np.fmax.reduce(table, axis=0) - np.fmin.reduce(table, axis=0))
+            # A third where all values are equally probable. Not the reverse, nor the root: now and then the
+            # farthest of many rows is much farther.
+            flat = np.where(binary | (spreads == 0.0), np.nan, (spreads / half_range) ** 2)
+            found["column flatness"] = Aspect([f"(spread / half range)² of {name}" for name in names], flat)
         k = min(len(names), MOST_COLUMNS)
         if k > 1:
             first, second = np.triu_indices(k, 1)

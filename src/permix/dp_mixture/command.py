@@ -62,6 +62,10 @@ COMMAND = ModelCommand(
         **settings_of(PRIORS),
     },
     labels="Also write each row's group and how sure that is to this CSV file.",
-    answers={"groups": Answering(), "checks": Answering(("samples", "seed"), needs_data=False)},
+    answers={
+        "groups": Answering(),
+        "score": Answering(),
+        "checks": Answering(("samples", "seed"), needs_data=False),
+    },
     draws=True,
 )

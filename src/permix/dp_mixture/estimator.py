@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+# Stands for the rows that were fitted, which the fit has as its family encodes them.
+FITTED = object()
+
 
 class DPMixture(
     NestedParameters,
@@ -134,6 +137,8 @@ class DPMixture(
     def _new_data(self, X: Any) -> tuple[MixtureFit, Any, int]:
         """Return the fit that scores new rows, the rows as its family encodes them, and their number."""
         check_is_fitted(self)
+        if X is FITTED:
+            return self._fit.serving(self._fit.data), self._fit.data, self._fit.n
         table = self._table(X, self.family_, reset=False)
         with naming_columns(self._fit.feature_names):
             data = self.family_.encode(table)
@@ -154,6 +159,9 @@ class DPMixture(
     def predict_novelty(self, X: Any) -> Array:
         """Return the probability that each new row belongs to no group of ``labels_``."""
         return membership_of(*self._new_data(X)).novelty
+
+    def _kept(self) -> Any:
+        return FITTED
 
     def _data_to_compare(self, X: Any, fitted_to: Any) -> tuple[Any, Any]:
         return self._new_data(X), fitted_to

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.dp_mixture.choose_family import chosen_family
-from permix.dp_mixture.odd_columns import warn_of_codes, warn_of_odd_columns
+from permix.dp_mixture.odd_columns import warn_of_codes, warn_of_copies, warn_of_odd_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_prior
 from permix.errors import Argument, CellError, DataError, PermixWarning
 from permix.estimators.known import NOTHING, Known, Memberships
-from permix.families import Categorical, Family, GaussianDiagonal, GaussianNIW
+from permix.families import Categorical, Family, GaussianDiagonal, GaussianNIW, MixedNIW
 from permix.families.contract_jit import seat_all
 from permix.families.learning import Learning, with_means
 from permix.families.profiles import Profile
@@ -39,6 +39,8 @@ from permix.sampling.fingerprint import digest
 Array = npt.NDArray[Any]
 # Parameters of groups are averaged over so many draws of missing cells.
 MAX_COMPLETIONS = 20
+# With fewer rows nearly any partition is as good as any other, and chains agree on the prior.
+FEWEST_ROWS = 10
 MakeState = Callable[[np.random.Generator], MixtureState]
 
 
@@ -109,7 +111,9 @@ class MixtureFit(EstimatedPartition):
         cells = self.draws.arrays["missing_cells"]
         cells = cells.reshape(-1, cells.shape[2])
         for place in spaced(len(cells), MAX_COMPLETIONS):
-            yield filled_in(self.data, cells[place])
+            filled = self.data.copy()
+            filled[self.family.filled_cells(self.data)] = cells[place]
+            yield filled
 
     @cached_property
     def profile(self) -> Profile:
@@ -138,6 +142,8 @@ def fit_mixture(
         raise DataError("there are no rows to group")
     if isinstance(prior, FiniteDirichlet) and prior.n > n:
         warnings.warn(f"{prior.n} groups are more than the {n} rows", PermixWarning, stacklevel=2)
+    if n < FEWEST_ROWS:
+        warnings.warn(PermixWarning(too_few(n)), stacklevel=3)
     check_start(settings.init, n, prior)
     with naming_columns(feature_names):
         asked, family = family, family.resolve(table)
@@ -150,6 +156,11 @@ def fit_mixture(
         warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=3)
     if isinstance(family, GaussianNIW | GaussianDiagonal):
         warn_of_odd_columns(data, feature_names, stacklevel=4)
+        warn_of_copies(data, stacklevel=4)
+    if isinstance(family, MixedNIW):
+        places = family.number_columns
+        names = [feature_names[j] if feature_names else str(j + 1) for j in places]
+        warn_of_odd_columns(data[:, : len(places)], names, stacklevel=4)
     if not (family.accepts_sparse or isinstance(family, Categorical)):
         warn_of_codes(table, feature_names, stacklevel=4)
     updates = {"learns": learning is not None, "fills": family.completed(data) is not data}
@@ -176,6 +187,12 @@ def fit_mixture(
     if learning is not None:
         family = with_means(family, draws.arrays)
     return MixtureFit(settings, family, prior, data, n, draws, estimate, feature_names)
+
+
+def too_few(n: int) -> str:
+    """Say that so many rows say nothing about groups."""
+    rows = "one row is" if n == 1 else f"{n} rows are"
+    return f"{rows} too few to tell groups apart: the groups are those of the prior, more or less"
 
 
 def _first_states(
@@ -210,13 +227,6 @@ def _warn_if_nothing_moved(draws: Draws) -> None:
             PermixWarning,
             stacklevel=3,
         )
-
-
-def filled_in(data: Array, cells: Array) -> Array:
-    """Return a table with these numbers for what is missing, row by row."""
-    filled = data.copy()
-    filled[np.isnan(data)] = cells
-    return filled
 
 
 @contextmanager

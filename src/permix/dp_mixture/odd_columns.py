@@ -1,4 +1,4 @@
-"""Columns of numbers to warn of: constant ones, few values, heavy tails, and codes for missing cells."""
+"""Columns of numbers to warn of: constant, of few values, evenly spread, heavy tails, codes for missing."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ import numpy as np
 
 from permix.data.cells_codes import suspected_codes
 from permix.errors import PermixWarning
+from permix.families.scale_learning import MANY_COPIES
 from permix.families.table_columns import ENTRIES_PER_VALUE, FEW_VALUES, columns_of
 
 # Rows further from the median than so many ranges between quartiles are far out; of normal data one in 1e11.
 FAR = 5.0
 # Tails are heavy where more than this share of rows is far out.
 FAR_SHARE = 0.002
+# A column of so many entries is evenly spread where its distribution function is no farther than this over
+# the root of their number from a straight line (Kolmogorov & Smirnov: nine of ten such columns are). A normal
+# column of 200 entries is at 2.
+FEWEST_SPREAD, STRAIGHT = 200, 1.22
 # So many columns are named.
 SHOWN = 6
 
 
 def odd_columns(table: np.ndarray) -> dict[str, list[int]]:
-    """Places of the columns that are constant, take few values or have heavy tails."""
-    found: dict[str, list[int]] = {"constant": [], "discrete": [], "heavy": []}
+    """Places of the columns that are constant, take few values, are evenly spread or have heavy tails."""
+    found: dict[str, list[int]] = {"constant": [], "discrete": [], "flat": [], "heavy": []}
     for j, cells in enumerate(table.T):
         column = cells[~np.isnan(cells)]
         values, counts = np.unique(column, return_counts=True)
@@ -31,11 +36,24 @@ def odd_columns(table: np.ndarray) -> dict[str, list[int]]:
             found["constant"].append(j)
         elif few or 2 * counts.max() > len(column) >= ENTRIES_PER_VALUE:
             found["discrete"].append(j)
+        elif is_flat(column):
+            found["flat"].append(j)
         else:
             low, middle, high = np.quantile(column, [0.25, 0.5, 0.75])
             if np.mean(np.abs(column - middle) > FAR * (high - low)) > FAR_SHARE:
                 found["heavy"].append(j)
     return found
+
+
+def is_flat(column: np.ndarray) -> bool:
+    """Whether a column could be uniform between its least and its largest entry."""
+    n = len(column)
+    if n < FEWEST_SPREAD:
+        return False
+    ordered = np.sort(column)
+    share = (ordered - ordered[0]) / (ordered[-1] - ordered[0])
+    distance = np.maximum(np.arange(1, n + 1) / n - share, share - np.arange(n) / n).max()
+    return bool(distance * np.sqrt(n) <= STRAIGHT)
 
 
 def warn_of_odd_columns(table: np.ndarray, names: Sequence[str] | None, stacklevel: int) -> None:
@@ -45,12 +63,27 @@ def warn_of_odd_columns(table: np.ndarray, names: Sequence[str] | None, stacklev
         "constant": "constant, and says nothing about groups",
         "discrete": "of few different values, or one value in most rows: groups may form around single "
         "values (the family mixed takes such columns as categories or counts)",
+        "flat": "spread evenly from the least to the largest value: Gaussian groups cut such a column into "
+        "pieces, so that their number means little (leave out a column that numbers the rows)",
         "heavy": "of heavy tails: far values make groups of their own (logarithms often help)",
     }
     said = [f"{_listed(places, names)}: {advice[kind]}" for kind, places in found.items() if places]
     if said:
         warnings.warn(
             f"some columns do not suit Gaussian groups. {'. '.join(said)}.", PermixWarning, stacklevel
+        )
+
+
+def warn_of_copies(table: np.ndarray, stacklevel: int) -> None:
+    """Warn where many rows are exactly like others, which numbers that are measured never are."""
+    n_copies = len(table) - len(np.unique(table, axis=0))
+    if n_copies > MANY_COPIES * len(table):
+        warnings.warn(
+            f"{n_copies:,} of the {len(table):,} rows are copies of others: Gaussian groups form around "
+            "copies, and there will be too many. Leave copies out, or take another family where values are "
+            "few (mixed takes such columns as categories or counts)",
+            PermixWarning,
+            stacklevel,
         )
 
 

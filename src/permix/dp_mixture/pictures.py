@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,20 +15,33 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# More groups than this have no colors and names of their own: of so many the largest are drawn so.
+MOST_NAMED, NAMED_OF_MANY, LONG = 16, 12, 8
+OTHERS = "0.75"
+
+
 def groups(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
-    """Draw the data, colored by group: one or two columns as they are, more as their principal axes."""
+    """Draw the data, colored by group: one or two columns as they are, more as their principal axes.
+
+    Of more than 16 groups the 12 largest are colored, and the rows of all others are gray.
+    """
     axes = new_axes(ax)
     points, names = _plane(fit)
-    for k in range(fit.n_clusters):
+    n_named = fit.n_clusters if fit.n_clusters <= MOST_NAMED else NAMED_OF_MANY
+    others = fit.labels >= n_named
+    style: dict[str, Any] = {"s": 14, "alpha": 0.75, "linewidths": 0}
+    for k in range(n_named):
         x, y = points[fit.labels == k].T
         color, marker = COLORS[k % len(COLORS)], MARKERS[(k // len(COLORS)) % len(MARKERS)]
-        label = f"{k + 1} ({len(x):,})"
-        axes.scatter(x, y, s=14, alpha=0.75, linewidths=0, color=color, marker=marker, label=label)
+        axes.scatter(x, y, color=color, marker=marker, label=f"{k + 1} ({len(x):,})", **style)
+    if others.any():
+        label = f"{fit.n_clusters - n_named:,} others ({int(others.sum()):,})"
+        axes.scatter(*points[others].T, color=OTHERS, label=label, zorder=0, **style)
     title = f"{fit.n_clusters} group{'s' if fit.n_clusters > 1 else ''} of {fit.n:,} observations"
     axes.set(xlabel=names[0], ylabel=names[1], title=title)
-    if fit.n_clusters <= 16:
-        columns = 1 + fit.n_clusters // 9
-        axes.legend(title="group (size)", fontsize="small", framealpha=0.9, edgecolor="none", ncols=columns)
+    # A long legend would hide what it is about.
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if n_named > LONG else {}
+    axes.legend(title="group (size)", fontsize="small", framealpha=0.9, edgecolor="none", **beside)
     return axes
 
 

@@ -27,6 +27,7 @@ TABLES = Source(
         "sheet": SHEET,
     },
     "permix.dp_mixture.table_source:read_table",
+    "table",
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table
-from permix.dp_mixture.fit import MixtureFit
+from permix.dp_mixture.fit import FEWEST_ROWS, MixtureFit, too_few
 from permix.dp_mixture.profile import group_profile, in_words, top_words
 from permix.families import Multinomial
 
@@ -34,7 +34,7 @@ def report(fit: MixtureFit) -> dict[str, Any]:
             {"column": column, "read_as": reading, "missing": missing}
             for column, (reading, missing) in zip(fit.columns, fit.family.readings(fit.data), strict=False)
         ],
-        **fit_tables.chains_report(fit.draws),
+        **_chains_report(fit),
         "number_of_groups": fit.n_clusters,
         "groups": [
             {
@@ -54,6 +54,15 @@ def report(fit: MixtureFit) -> dict[str, Any]:
     }
 
 
+def _chains_report(fit: MixtureFit) -> dict[str, Any]:
+    """Return how far to trust the chains; where there are hardly any rows, that comes first."""
+    report = fit_tables.chains_report(fit.draws)
+    if fit.n < FEWEST_ROWS:
+        said = too_few(fit.n)
+        report["verdict"] = f"TOO FEW ROWS: {said}. {report['verdict']}"
+    return report
+
+
 def _shares(fit: MixtureFit) -> list[list[float | None]] | None:
     """Return the shares of categories within groups, None for other features; None if there are no others.
 
@@ -68,7 +77,6 @@ def _shares(fit: MixtureFit) -> list[list[float | None]] | None:
 
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
-    fit_tables.print_verdict(report)
     if report["columns_read_as"]:
         print_table(
             "What the columns are read as (--column NAME=KIND changes it)",

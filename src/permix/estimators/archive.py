@@ -48,6 +48,13 @@ ABOUT = {
     "cleaning": ("found", "done", "ballots", "which"),
     "selection": ("n_groups",),
     "missing_codes": ("code",),
+    "chosen": ("said",),
+    "comparison": ("model", "kind", "score"),
+    "no_better": ("said",),
+    "ending": ("what", "value"),
+    "run": ("what", "value"),
+    "data": ("what", "value"),
+    "typical": ("group", "ballot", "agents"),
 }
 
 
@@ -68,7 +75,9 @@ def write_model(fit: Any, path: PathLike, about: Mapping[str, Any] | None = None
 
     ``about`` is what else a reader of the file should know, in values that JSON holds, by name: what was done
     to the ballots (``cleaning``), what the number of groups was chosen by (``selection``), which values stood
-    for missing cells (``missing_codes``).
+    for missing cells (``missing_codes``), the command and versions (``run``), how much agents said (``data``)
+    and typical ballots of each group (``typical``); how the model was chosen, in sentences (``chosen``), and
+    the comparison behind that (``comparison``).
     """
     model = model_of(fit)
     manifest, arrays = described(part(model.archive), fit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -15,9 +14,9 @@ from permix.data.agent_table import AgentTable
 from permix.data.labels import Array
 from permix.errors import DataError
 from permix.estimators.archive import write_model
-from permix.estimators.baselines import ScoreComparison, compared, mean_scores
+from permix.estimators.baselines import KEPT, ScoreComparison, compared, mean_scores
 from permix.estimators.parameters import Parameters, parameter_section, signature_of
-from permix.estimators.registry import model_of, part
+from permix.estimators.registry import has_part, model_of, part
 from permix.posterior import summary, to_datatree
 from permix.posterior.checks import N_REPLICATES, FitChecks
 
@@ -129,12 +128,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         FitChecks
             ``verdict``, in words, and tables of observed numbers beside those of replicated data. Rankings:
             first choices, pairwise majorities, lengths of lists by first choice, agreement between two
-            agents. Tables: means, spreads and correlations of columns. Matrices: means of rows and of
-            columns, and levels.
+            agents. Tables: means, spreads, flatness (spread over range) and correlations of columns.
+            Matrices: means of rows and of columns, and levels.
         """
         fit = self._fitted()
         about = model_of(fit)
-        if not about.checks or importlib.util.find_spec(about.checks.partition(":")[0]) is None:
+        if not has_part(about.checks):
             raise DataError(f"there are no checks of {about.named}")
         checked: FitChecks = part(about.checks)(fit, self._data_to_check(X), n_replicates, random_state)
         return checked
@@ -195,13 +194,26 @@ class ScoreMixin:
         counts = X.counts if isinstance(X, AgentTable) else None  # a frame may have a column of that name
         return float(np.average(self.score_samples(X), weights=counts))
 
-    def score_against_baselines(self, X: Any, fitted_to: Any = None) -> ScoreComparison:
+    def _kept(self) -> Any:
+        """Return the data that were fitted, in a form that :meth:`score` takes."""
+        estimator: Any = self
+        for name in ("rankings", "preferences"):
+            if hasattr(estimator._fitted(), name):
+                return getattr(estimator._fitted(), name)
+        raise DataError(
+            f"the fit of {type(self).__name__} keeps no data: pass those that were fitted, or new ones, "
+            "score_against_baselines(X)"
+        )
+
+    def score_against_baselines(self, X: Any = None, fitted_to: Any = None) -> ScoreComparison:
         """Return :meth:`score` beside that of simpler models, in nats and in words.
 
         Parameters
         ----------
-        X : data
-            As in :meth:`fit`.
+        X : data, optional
+            As in :meth:`fit`. Left out, those that were fitted, where the fit keeps them. Mixtures of
+            Mallows and angle-based models and mean-shift keep none, and say so; fits made by the command
+            keep the comparison.
         fitted_to : data, optional
             What simpler models are fitted to. Left out, the data that the fit keeps; where it keeps none,
             ``X`` itself, which is to the advantage of the simpler models if ``X`` is new.
@@ -214,8 +226,15 @@ class ScoreMixin:
             *independent columns*; *uniform* where all cells have levels.
         """
         estimator: Any = self
-        score = self.score(X)  # which refuses what cannot be compared
         fit = estimator._fitted()
+        if X is None:
+            known = getattr(fit, "baselines", None)
+            if known is not None:
+                own = float(fit.log_likelihood) / int(fit.counts.sum())
+                scores = dict(zip(KEPT, known.tolist(), strict=True))
+                return compared(own, scores, estimator._what_is_scored)
+            X = self._kept()
+        score = self.score(X)  # which refuses what cannot be compared
         counts = X.counts if isinstance(X, AgentTable) else None
         rows = part(model_of(fit).baselines)(fit, *estimator._data_to_compare(X, fitted_to))
         return compared(score, mean_scores(rows, counts), estimator._what_is_scored)

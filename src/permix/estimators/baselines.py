@@ -78,12 +78,20 @@ def in_words(score: float, baselines: Mapping[str, float], subject: str) -> str:
     'What an agent says is 1.8 times as probable as under one group.'
     """
     said = [
-        f"{_times(score - other)} times as probable as {WORDS[name]}" for name, other in baselines.items()
+        f"{times_as_probable(score - other)} times as probable as {WORDS[name]}"
+        for name, other in baselines.items()
     ]
     return f"{subject} is {listed(said)}."
 
 
-def _times(difference: float) -> str:
+def times_as_probable(difference: float) -> str:
+    """Write exp of a difference in nats: how many times as probable something is.
+
+    Examples
+    --------
+    >>> times_as_probable(0.01), times_as_probable(1.0), times_as_probable(8.0), times_as_probable(100.0)
+    ('1.01', '2.7', '2,981', 'exp(100)')
+    """
     if difference > 13.0:  # more than a handful of digits says nothing
         return f"exp({difference:.0f})"
     times = float(np.exp(difference))

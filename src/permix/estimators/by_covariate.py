@@ -51,6 +51,8 @@ class GroupTable(NamedTuple):
     how: str  # what intervals hold, by name
     p_value: float  # of an association as strong by chance: labels shuffled over the agents
     n_missing: int  # agents of whom the value is not known, and who are left out
+    means: Array | None = None  # (groups, 3): of numbers, the mean of each group's members
+    overall_mean: float = float("nan")
     doubt: str = ""  # why other runs may find other groups
 
     @property
@@ -81,7 +83,19 @@ class GroupTable(NamedTuple):
 def group_table(
     fit: Any, name: str, bands: int | None = None, random_state: Any = 0, values: Any = None
 ) -> GroupTable:
-    """Compare the groups of a fit with a covariate of its rows, or with values given for them."""
+    """Compare the groups of a fit with a covariate of its rows, or with values given for them.
+
+    What a fit knows of its rows is compared once: commands and reports ask several times.
+    """
+    if values is None and bands is None and isinstance(random_state, int):
+        kept: dict[Any, GroupTable] = getattr(fit, "__dict__", {}).setdefault("_group_tables", {})
+        if (name, random_state) not in kept:
+            kept[name, random_state] = _group_table(fit, name, bands, random_state, values)
+        return kept[name, random_state]
+    return _group_table(fit, name, bands, random_state, values)
+
+
+def _group_table(fit: Any, name: str, bands: int | None, random_state: Any, values: Any) -> GroupTable:
     found = memberships_of(fit)
     known = known_of(fit).rows
     if values is not None:
@@ -95,6 +109,7 @@ def group_table(
     codes, words = banded(column, bands)
     rng = np.random.default_rng(random_state)
     rows = found.agents if found.agents is not None else _rows_of_agents(found)
+    numbers = None if column.levels is not None else column.values[rows]
     codes, of_agent = codes[rows], _of_agents(found, rows)
     there = codes != MISSING
     if not there.any():
@@ -108,7 +123,9 @@ def group_table(
     place[order] = np.arange(len(order))
     codes, words, agents = place[codes[there]], tuple(words[v] for v in order), agents[order]
     shape = (len(words), found.n_groups)
-    tables, how = _tables(found, rows[there], there, codes, shape, rng)
+    values_there = None if numbers is None else numbers[there]
+    drawn: list[Array] = []
+    tables, how = _tables(found, rows[there], there, codes, shape, rng, drawn, keep=values_there is not None)
     labels = of_agent[there]
     observed = _table(codes, labels, shape)
     overall = tables.sum(axis=1).mean(axis=0) / tables[0].sum()
@@ -122,8 +139,37 @@ def group_table(
         how,
         _p_value(observed, rng),
         int(np.count_nonzero(~there)),
+        None if values_there is None else _means(values_there, drawn, shape[1], rng),
+        float("nan") if values_there is None else float(values_there.mean()),
         _doubt(fit, found),
     )
+
+
+def _means(values: Array, drawn: list[Array], n_groups: int, rng: np.random.Generator) -> Array:
+    """Return the mean of numbers over the members of each group, with the ends of its interval.
+
+    For each draw of labels the mean of a group is drawn from its posterior under a normal distribution of
+    unknown variance and Jeffreys' prior: m + s / √n times a variable of Student's distribution with n - 1
+    degrees of freedom. NaN where a group has no member; its ends, where it never has two.
+    """
+    centered = values - values.mean()  # sums of squares keep their digits
+    found = np.full((len(drawn), n_groups), np.nan)
+    means = np.full((len(drawn), n_groups), np.nan)
+    for at, labels in enumerate(drawn):
+        n = np.bincount(labels, minlength=n_groups)
+        total = np.bincount(labels, centered, n_groups)
+        squares = np.bincount(labels, centered**2, n_groups)
+        some, many = n > 0, n > 1
+        means[at, some] = total[some] / n[some]
+        spread = np.sqrt(np.maximum(squares[many] - total[many] ** 2 / n[many], 0) / (n[many] - 1))
+        found[at, many] = means[at, many] + spread / np.sqrt(n[many]) * rng.standard_t(n[many] - 1)
+    result = np.full((n_groups, 3), np.nan)
+    there, told = ~np.isnan(means).all(axis=0), ~np.isnan(found).all(axis=0)
+    result[there, 0] = np.nanmean(means[:, there], axis=0)
+    low, high = np.nanquantile(found[:, told], INTERVAL, axis=0)
+    ends = holding(result[told, 0], low, high)
+    result[told, 1], result[told, 2] = ends
+    return result + values.mean()
 
 
 def _doubt(fit: Any, found: Memberships) -> str:
@@ -177,16 +223,24 @@ def _tables(
     codes: Array,
     shape: tuple[int, int],
     rng: np.random.Generator,
+    labels_drawn: list[Array],
+    keep: bool,
 ) -> tuple[Array, str]:
-    """Draw tables of counts (tables, values, groups), and say from what."""
+    """Draw tables of counts (tables, values, groups), and say from what.
+
+    ``labels_drawn`` takes the labels of each, where they are to be kept.
+    """
+    small = np.int16 if shape[1] < 2**15 else np.int64
     n_tables = int(np.clip(MOST_LABELS // max(len(rows), 1), FEWEST_TABLES, N_TABLES))
     if found.draws is not None:
         chosen = np.linspace(0, len(found.draws) - 1, min(len(found.draws), n_tables)).astype(np.int64)
         of_agents = found.agents is not None
         drawn = []
         for labels in found.draws[chosen]:
-            mapped = _as_groups(labels.astype(np.int64), found.labels, shape[1])
-            drawn.append(_table(codes, mapped[known] if of_agents else mapped[rows], shape))
+            mapped = as_groups(labels.astype(np.int64), found.labels, shape[1])
+            mapped = mapped[known] if of_agents else mapped[rows]
+            labels_drawn += [mapped.astype(small)] if keep else []
+            drawn.append(_table(codes, mapped, shape))
         return np.array(drawn), "draws"
     if found.probabilities is not None:
         # Row by row, the number of groups whose cumulated probability is below a uniform number.
@@ -194,13 +248,16 @@ def _tables(
         drawn = []
         for _ in range(n_tables):
             uniform = rng.random(len(rows), dtype=np.float32)
-            drawn.append(_table(codes, (upto < uniform[:, None]).sum(axis=1), shape))
+            chosen_groups = (upto < uniform[:, None]).sum(axis=1)
+            labels_drawn += [chosen_groups.astype(small)] if keep else []
+            drawn.append(_table(codes, chosen_groups, shape))
         return np.array(drawn), "probabilities"
     labels = found.labels[known] if found.agents is not None else found.labels[rows]
+    labels_drawn += [labels] * (N_TABLES if keep else 0)
     return np.repeat(_table(codes, labels, shape)[None], N_TABLES, axis=0), "labels"
 
 
-def _as_groups(drawn: Array, labels: Array, n_groups: int) -> Array:
+def as_groups(drawn: Array, labels: Array, n_groups: int) -> Array:
     """Call each group of a draw as the group of the answer that it is most like.
 
     By the cosine similarity of the two sets, n_common² / (n_1 n_2), as models of rankings link their draws.
@@ -270,6 +327,9 @@ def group_frame(found: GroupTable) -> pd.DataFrame:
     for what, shares in (("of_value", found.of_value), ("of_group", found.of_group)):
         for end, suffix in enumerate(("", "_low", "_high")):
             columns[f"share_{what}{suffix}"] = shares[..., end].reshape(-1)
+    if found.means is not None:
+        for end, suffix in enumerate(("", "_low", "_high")):
+            columns[f"mean_of_group{suffix}"] = np.tile(found.means[:, end], n_values)
     name = f"{found.name}_value" if found.name in columns else found.name
     columns = {name: np.repeat(np.array(found.values, dtype=object), n_groups), **columns}
     frame = pd.DataFrame(columns)

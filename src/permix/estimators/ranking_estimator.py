@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -18,6 +18,11 @@ from permix.estimators.agent_answers import RankSummary, sample_rankings
 from permix.estimators.base import Estimator, ScoreMixin, of_fitted
 from permix.estimators.known import with_known
 from permix.estimators.preference_input import as_preferences
+from permix.estimators.recommend import N_DRAWS, N_ITEMS, as_frame, checked_number, ranked_items
+from permix.runtime.seeds import generator
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class RankingEstimator(Estimator):
@@ -117,7 +122,45 @@ class RankingMixture(ClusterMixin, ScoreMixin, RankingEstimator):  # type: ignor
         raise NotImplementedError
 
 
-class FiniteRankingMixture(RankingMixture):
+class RecommendMixin:
+    """Models that know expected ranks: what to recommend. They have ``_expected_ranks`` and ``_new_data``."""
+
+    def _expected_ranks(self, table: Any, n_samples: int, random_state: Any) -> RankSummary:
+        """Return where items stand in the full ranking of each row."""
+        raise NotImplementedError
+
+    def recommend(self, agent: Any, n: int = N_ITEMS, *, random_state: Any = 0) -> pd.DataFrame:
+        """Return items that agents do not mention, those first that each would rank best.
+
+        Parameters
+        ----------
+        agent : Rankings, Preferences, or 2-D integer array
+            One agent or several, over the fitted items.
+        n : int
+            Items for each.
+        random_state : int, SeedSequence, Generator or None
+            For rows without an exact way.
+
+        Returns
+        -------
+        DataFrame
+            ``agent``; ``place``, the same for items that are tied; ``item``; ``expected_rank`` in the agent's
+            full ranking, 1 = best; ``low`` and ``high``, between which the rank lies with probability 90 %;
+            ``tied``, how many unseen items have this expected rank. ``attrs["note"]`` says where more items
+            are as good as the last one listed.
+        """
+        estimator: Any = self
+        table = as_preferences(estimator._new_data(agent), estimator.items_)
+        rng = generator(random_state)
+
+        def ranks(block: Any) -> RankSummary:
+            return self._expected_ranks(block, N_DRAWS, rng)
+
+        found = ranked_items(table, ranks, table.agents.tolist(), checked_number(n))
+        return as_frame(found, {"expected": "expected_rank"})
+
+
+class FiniteRankingMixture(RecommendMixin, RankingMixture):
     """Base of mixtures of several distributions of full rankings: their fits have ``components``."""
 
     _n_samples: ClassVar[int]
@@ -196,6 +239,11 @@ class FiniteRankingMixture(RankingMixture):
     ) -> tuple[Rankings, RankSummary | None]:
         """Return full rankings and, where asked for, ranges of ranks."""
         raise NotImplementedError
+
+    def _expected_ranks(self, table: Any, n_samples: int, random_state: Any) -> RankSummary:
+        ranks = self._complete(self._read(table, self.items_), n_samples, random_state, True)[1]
+        assert ranks is not None
+        return ranks
 
     def sample(self, size: int = 1, random_state: Any = None, *, return_labels: bool = False) -> Any:
         """Draw full rankings of new agents, independently.

@@ -1,12 +1,13 @@
 """Which models there are and where each one's parts lie: one line a model.
 
-Everything that serves all models (``load``, ``save``, the command line, ``permix.plots``,
+Everything that serves all models (``load``, ``save``, the command line, ``permix.plots``, ``permix.report``,
 ``select_components``) asks here, and nothing else names a model. A part is written "module:name" and imported
 when it is first needed.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any, NamedTuple
 
 from permix.errors import DataError
@@ -21,10 +22,14 @@ class Model(NamedTuple):
     archive: str  # its :class:`~permix.estimators.archive.Schema`
     command: str = ""  # its :class:`~permix.cli.command.ModelCommand`
     pictures: str = ""  # the module with ``PICTURES``, functions of a fit by names of :mod:`permix.plots`
+    report: str = ""  # the module that says what a fit found, in sentences and in sections of a report
     selection: str = ""  # what :func:`permix.select_components` needs
     # ``fit_checks(fit, data, n_replicates, random_state)``: does it fit at all? Data may be None.
     checks: str = ""
     baselines: str = ""  # ``baselines(fit, data, known)``: ln p of rows under simpler models, by name
+    compared: str = (
+        ""  # what :func:`permix.compare` needs, a :class:`~permix.estimators.comparable.Comparable`
+    )
 
     @property
     def named(self) -> str:
@@ -33,6 +38,11 @@ class Model(NamedTuple):
 
 
 MODELS: dict[str, Model] = {}
+
+
+def has_part(place: str) -> bool:
+    """Say whether there is a module for a part; a model need not have all files."""
+    return bool(place) and importlib.util.find_spec(place.partition(":")[0]) is not None
 
 
 def register(model: Model) -> None:
@@ -75,19 +85,26 @@ def in_folder(name: str, folder: str, **parts: str) -> Model:
         "archive": "archive:SCHEMA",
         "command": "command:COMMAND",
         "pictures": "pictures",
+        "report": "report",
         "checks": "checks:fit_checks",
         "baselines": "checks:baselines",
+        "compared": "compared:COMPARED",
     } | parts
     return Model(name, **{part: f"{folder}.{place}" if place else "" for part, place in places.items()})
 
 
-register(in_folder("MallowsMixture", "permix.mallows", selection="selection:SELECTION"))
+OF_MALLOWS = {"selection": "selection:SELECTION", "compared": "selection:COMPARED"}
+register(in_folder("MallowsMixture", "permix.mallows", **OF_MALLOWS))
 register(in_folder("DPMallowsMixture", "permix.dp_mallows"))
 register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTION"))
 register(in_folder("AngleClassifier", "permix.angle.classifier", command=""))
 register(in_folder("DPMixture", "permix.dp_mixture"))
 register(in_folder("CoClustering", "permix.cocluster"))
-ENSEMBLE = {"estimator": "ensemble_estimator:CoClusteringEnsemble", "archive": "archive:ENSEMBLE_SCHEMA"}
+ENSEMBLE = {
+    "estimator": "ensemble_estimator:CoClusteringEnsemble",
+    "archive": "archive:ENSEMBLE_SCHEMA",
+    "compared": "compared:ENSEMBLE",
+}
 register(in_folder("CoClusteringEnsemble", "permix.cocluster", **ENSEMBLE))
 register(in_folder("MallowsKDE", "permix.baselines.kde"))
 register(in_folder("BlurringMeanShift", "permix.baselines.mean_shift"))

@@ -13,6 +13,7 @@ from permix.families.categorical import Categorical
 from permix.families.diagonal import GaussianDiagonal
 from permix.families.gaussian import Gaussian
 from permix.families.mixed import Mixed
+from permix.families.mixed_niw import MixedNIW
 from permix.families.multinomial import Multinomial
 from permix.families.niw import GaussianNIW
 from permix.registries import FAMILIES
@@ -24,6 +25,7 @@ __all__ = [
     "GaussianDiagonal",
     "GaussianNIW",
     "Mixed",
+    "MixedNIW",
     "Multinomial",
     "family_from_description",
 ]

@@ -77,6 +77,11 @@ class Family(abc.ABC):
         """Return encoded data with gaps filled in, by anything, where chains draw them; else the same."""
         return data
 
+    def filled_cells(self, data: Any) -> np.ndarray | None:
+        """Say which cells of encoded data chains draw, those that ``completed`` fills in; None for none."""
+        completed = self.completed(data)
+        return None if completed is data else np.isnan(data) & ~np.isnan(completed)
+
     def scoring(self, stats: Any, data: Any, filled: Any) -> Any:
         """Return statistics of ``filled`` data as ones that score ``data`` by what was observed of them."""
         return stats

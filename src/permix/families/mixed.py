@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from permix.errors import CellError, DataError
 from permix.families.base import LARGEST, Family, check_number, check_positive, check_table, vector_of
 from permix.families.categorical import indicators
-from permix.families.column_learning import LEAST_SHAPE, MOST_SHAPE, column_of_counts
+from permix.families.column_learning import LEAST_SHAPE, MOST_SHAPE, ColumnOfCounts, column_of_counts
 from permix.families.mixed_jit import CATEGORY, COUNT, NUMBER, MixedStats
 from permix.families.mixed_learning import OF_NUMBERS, MixedLearning
 from permix.families.niw import varying_variances
@@ -110,8 +111,6 @@ class Mixed(Family):
         for name in ("pseudo_count", "prior_strength", "degrees_of_freedom"):
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), name)
-        if self.degrees_of_freedom is not None and self.degrees_of_freedom <= LEAST_FREEDOM:
-            raise DataError(f"degrees_of_freedom must be above 2, got {self.degrees_of_freedom:g}")
         if self.within_share is not None:
             check_positive(self.within_share, "within_share")
         if self.kinds is not None:
@@ -160,7 +159,9 @@ class Mixed(Family):
                 shape = means[j] ** 2 / surplus if surplus > 0 else MOST_SHAPE
                 shapes[j] = min(max(shape, LEAST_SHAPE), MOST_SHAPE)
         share = DEFAULT_WITHIN_SHARE if self.within_share is None else self.within_share
-        freedom = DEFAULT_FREEDOM if self.degrees_of_freedom is None else self.degrees_of_freedom
+        freedom = self.degrees_of_freedom
+        if freedom is None:
+            freedom = self._default_freedom(kinds)
         found = dataclasses.replace(
             self,
             kinds=kinds,
@@ -189,9 +190,29 @@ class Mixed(Family):
             raise DataError(f"kinds has {len(self.kinds)} entries, and there are {len(columns)} columns")
         return tuple(self.kinds)
 
+    def _default_freedom(self, kinds: Sequence[str]) -> float:
+        return DEFAULT_FREEDOM
+
+    def _least_freedom(self) -> float:
+        return LEAST_FREEDOM
+
+    @property
+    def _units(self) -> np.ndarray:
+        """What numbers of each column are divided by where they are encoded."""
+        return np.asarray(self.scale)
+
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """Where encoded rows, and statistics, have each column."""
+        return np.arange(len(self.kinds or ()))
+
     def _check_resolved(self) -> None:
         """Refuse hyper-parameters that do not go together; they may come from a file."""
         kinds, levels = tuple(self.kinds or ()), self.levels or ()
+        assert self.degrees_of_freedom is not None
+        if self.degrees_of_freedom <= (least := self._least_freedom()):
+            said = f"degrees_of_freedom must be above {least:g}, got {self.degrees_of_freedom:g}"
+            raise DataError(said)
         if len(levels) != len(kinds):
             raise DataError(f"levels has {len(levels)} entries, and there are {len(kinds)} columns")
         for j, (kind, column) in enumerate(zip(kinds, levels, strict=True)):
@@ -228,18 +249,22 @@ class Mixed(Family):
         names = self.learned_names(resolved)
         if not names:
             return None
-        kinds = np.array(resolved.kinds)
+        kinds, at = np.array(resolved.kinds), resolved.places
         places = np.flatnonzero(kinds == "number")
         shares = shares_of(data[:, places], varying_variances(data[:, places]))
         of_numbers = [name for name in names if name in OF_NUMBERS]
         called = tuple("scale" if name == "within_share" else name for name in of_numbers)
         numbers = DiagonalLearning(called, shares, LEAST_FREEDOM, DEFAULT_FREEDOM - LEAST_FREEDOM)
-        shapes = np.asarray(resolved.shape, dtype=np.float64)
-        counts = {
-            j: column_of_counts(data[~np.isnan(data[:, j]), j], float(shapes[j]))
-            for j in np.flatnonzero(kinds == "count").tolist()
-        }
-        return MixedLearning(names, numbers, places, counts)
+        return MixedLearning(names, numbers, places, resolved.columns_of_counts(data), at)
+
+    def columns_of_counts(self, data: Any) -> dict[int, ColumnOfCounts]:
+        """Return what chains learn shapes from, for each column of counts of a resolved family."""
+        shapes, found = np.asarray(self.shape, dtype=np.float64), {}
+        for j, (kind, at) in enumerate(zip(self.kinds or (), self.places, strict=True)):
+            if kind == "count":
+                cells = data[:, at]
+                found[j] = column_of_counts(cells[~np.isnan(cells)], float(shapes[j]))
+        return found
 
     def encode(self, X: Any) -> np.ndarray:
         """Return one table of numbers: numbers in standard deviations from the mean, codes of categories."""
@@ -247,14 +272,14 @@ class Mixed(Family):
         if len(columns) != len(kinds):
             raise DataError(f"X has {len(columns)} features, but Mixed is expecting {len(kinds)} features")
         table = np.empty((len(columns[0].cells) if columns else 0, len(kinds)))
-        for j, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+        for j, (column, kind, at) in enumerate(zip(columns, kinds, self.places, strict=True)):
             if CODES[kind] == CATEGORY:
-                table[:, j] = codes_of(j, column, levels[j])
+                table[:, at] = codes_of(j, column, levels[j])
             elif kind == "count":
-                table[:, j] = counts_of(j, column)
+                table[:, at] = counts_of(j, column)
             else:
                 numbers = numbers_of(j, column)
-                table[:, j] = (numbers - np.asarray(self.prior_mean)[j]) / np.asarray(self.scale)[j]
+                table[:, at] = (numbers - np.asarray(self.prior_mean)[j]) / self._units[j]
         return table
 
     def statistics(self, capacity: int) -> MixedStats:
@@ -263,7 +288,7 @@ class Mixed(Family):
         assert self.pseudo_count is not None
         n_levels = np.array([len(column) for column in levels], dtype=np.int64)
         half_freedom = 0.5 * self.degrees_of_freedom
-        per_column = [np.asarray(v) for v in (self.prior_mean, self.scale, self.shape, self.within_share)]
+        per_column = [np.asarray(v) for v in (self.prior_mean, self._units, self.shape, self.within_share)]
         priors = np.zeros((len(kinds), 6))
         for j, kind in enumerate(kinds):
             mean, scale, shape, share = (float(values[j]) for values in per_column)
@@ -275,12 +300,15 @@ class Mixed(Family):
                 priors[j] = (1.0 + shape / mean, 1.0, shape, 0.0, 1.0, mean)
             else:
                 priors[j] = (self.pseudo_count, self.pseudo_count * n_levels[j], 0.0, 0.0, 1.0, 0.0)
-        return empty_mixed(np.array([CODES[kind] for kind in kinds]), n_levels, priors, capacity)
+        order = np.argsort(self.places)
+        codes = np.array([CODES[kind] for kind in kinds])
+        return empty_mixed(codes[order], n_levels[order], priors[order], capacity)
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
         """Turn codes back into categories; the table is one of numbers where all columns are."""
         levels = self.levels or ()
         numeric = all(isinstance(level, int | float) for column in levels for level in column)
+        rows = rows[:, self.places]
         decoded = rows.astype(np.float64 if numeric else object)
         for j, column in enumerate(levels):
             if column:
@@ -301,9 +329,10 @@ class Mixed(Family):
     def numbers(self, data: Any) -> np.ndarray:
         """Return numbers and counts in the user's units, and an indicator for every category."""
         parts = []
+        data = data[:, self.places]
         for j, (kind, levels) in enumerate(zip(self.kinds or (), self.levels or (), strict=True)):
             if kind == "number":
-                parts.append(data[:, [j]] * np.asarray(self.scale)[j] + np.asarray(self.prior_mean)[j])
+                parts.append(data[:, [j]] * self._units[j] + np.asarray(self.prior_mean)[j])
             else:
                 parts.append(indicators(data[:, [j]], len(levels)) if levels else data[:, [j]])
         return np.concatenate(parts, axis=1)
@@ -325,7 +354,7 @@ class Mixed(Family):
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior means of the mean of every number and count and of the probability of every category."""
         rows, pseudo = [], float(self.pseudo_count or 0.0)
-        for j, kind in enumerate(self.kinds or ()):
+        for j, kind in zip(self.places, self.kinds or (), strict=True):
             prior, entries = stats.priors[j], stats.entries[j, :n_clusters]
             if CODES[kind] == CATEGORY:
                 counts = stats.counts[stats.offsets[j] : stats.offsets[j + 1], :n_clusters]
@@ -341,22 +370,24 @@ class Mixed(Family):
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse a table whose codes are not codes of this family's categories, or whose counts are none."""
         check_table(data, n, self.n_features)
-        for j, kind in enumerate(self.kinds or ()):
-            present = data[~np.isnan(data[:, j]), j]
+        for j, (kind, at) in enumerate(zip(self.kinds or (), self.places, strict=True)):
+            present = data[~np.isnan(data[:, at]), at]
             if kind != "number" and np.any((present < 0) | (present != np.floor(present))):
                 raise DataError("a count or a code is no whole number")
             if CODES[kind] == CATEGORY and np.any(present >= len((self.levels or ())[j])):
                 raise DataError("a code is outside the known categories")
 
     def direction_scales(self, data: Any) -> np.ndarray:
-        """Measure counts by their standard deviations, as encoded numbers are already."""
+        """Measure numbers and counts by their standard deviations."""
         scales = []
-        for j, (kind, levels) in enumerate(zip(self.kinds or (), self.levels or (), strict=True)):
-            spread = 1.0
-            if kind == "count":
+        for j in np.argsort(self.places):
+            kind, n_levels, spread = (self.kinds or ())[j], len((self.levels or ())[j]), 1.0
+            if kind == "number":
+                spread = float(np.asarray(self.scale)[j] / self._units[j])
+            elif kind == "count":
                 mean = float(np.asarray(self.prior_mean)[j])
                 spread = float(np.sqrt(mean + mean**2 / np.asarray(self.shape)[j]))
-            scales.extend([1.0 / spread] * (1 + len(levels)))
+            scales.extend([1.0 / spread] * (1 + n_levels))
         return np.array(scales)
 
     @property
@@ -366,7 +397,7 @@ class Mixed(Family):
 
     def readings(self, data: Any) -> list[tuple[str, int]]:
         """Say what each column is read as, and how many of its cells are missing."""
-        missing = np.isnan(data).sum(axis=0).tolist()
+        missing = np.isnan(data).sum(axis=0)[self.places].tolist()
         triples = zip(self.kinds or (), self.levels or (), missing, strict=True)
         return [(_reading(kind, levels), gaps) for kind, levels, gaps in triples]
 
@@ -385,7 +416,7 @@ def empty_mixed(kinds: np.ndarray, n_levels: np.ndarray, priors: np.ndarray, cap
         (np.zeros((d, capacity)) for _ in range(5)),
         (np.zeros((total, capacity)) for _ in range(2)),
     )
-    return MixedStats(kinds.astype(np.int64), offsets, priors, *each, *levels)
+    return MixedStats(0, kinds.astype(np.int64), offsets, priors, *each, *levels)
 
 
 def _reading(kind: str, levels: Sequence[Any]) -> str:

@@ -36,8 +36,12 @@ ALPHA, BETA, SIZE = range(3)  # a, b, r of counts
 
 @by_reference
 class MixedStats(NamedTuple):
-    """Statistics of clusters of mixed columns; levels of column j are rows offsets[j] ... of ``counts``."""
+    """Statistics of clusters of mixed columns; levels of column j are rows offsets[j] ... of ``counts``.
 
+    Columns before ``first`` are others' business (``mixed_niw_jit``).
+    """
+
+    first: int
     kinds: np.ndarray  # (d,)
     offsets: np.ndarray  # (d + 1,)
     priors: np.ndarray  # (d, 6)
@@ -88,7 +92,7 @@ def _clear_column(stats, j, k):
 
 @implements(contract.clear, MixedStats)
 def _clear(stats, k):
-    for j in range(stats.kinds.shape[0]):
+    for j in range(stats.first, stats.kinds.shape[0]):
         _clear_column(stats, j, k)
 
 
@@ -100,7 +104,7 @@ def _log_coefficient(size, x):
 @kernel
 def _change(stats, data, i, k, sign):
     """Add datum i to cluster k (sign 1) or take it out (-1)."""
-    for j in range(stats.kinds.shape[0]):
+    for j in range(stats.first, stats.kinds.shape[0]):
         x = data[i, j]
         if x != x:
             continue
@@ -140,7 +144,7 @@ def _remove(stats, data, i, k):
 def _log_predictive(stats, data, i, n_clusters, out):
     for k in range(n_clusters):
         out[k] = 0.0
-    for j in range(stats.kinds.shape[0]):
+    for j in range(stats.first, stats.kinds.shape[0]):
         x = data[i, j]
         if x != x:
             continue
@@ -170,7 +174,7 @@ def _log_predictive(stats, data, i, n_clusters, out):
 @implements(contract.log_predictive_without, MixedStats)
 def _log_predictive_without(stats, data, i, k):
     total = 0.0
-    for j in range(stats.kinds.shape[0]):
+    for j in range(stats.first, stats.kinds.shape[0]):
         x = data[i, j]
         if x != x:
             continue
@@ -207,7 +211,7 @@ def _log_predictive_without(stats, data, i, k):
 @implements(contract.log_marginal, MixedStats)
 def _log_marginal(stats, k):
     total = 0.0
-    for j in range(stats.kinds.shape[0]):
+    for j in range(stats.first, stats.kinds.shape[0]):
         kind, prior, n = stats.kinds[j], stats.priors[j], stats.entries[j, k]
         if n == 0.0:
             continue
@@ -236,7 +240,7 @@ def _log_marginal(stats, k):
 
 @implements(contract.copy_cluster, MixedStats)
 def _copy_cluster(stats, source, target):
-    for j in range(stats.kinds.shape[0]):
+    for j in range(stats.first, stats.kinds.shape[0]):
         stats.entries[j, target] = stats.entries[j, source]
         stats.means[j, target] = stats.means[j, source]
         stats.rates[j, target] = stats.rates[j, source]
@@ -249,7 +253,7 @@ def _copy_cluster(stats, source, target):
 
 @implements(contract.merge, MixedStats)
 def _merge(stats, source, target):
-    for j in range(stats.kinds.shape[0]):
+    for j in range(stats.first, stats.kinds.shape[0]):
         kind, prior, n = stats.kinds[j], stats.priors[j], stats.entries[j, source]
         if n == 0.0:
             continue
@@ -311,7 +315,7 @@ def _add_vector(stats, data, i, weight, direction):
 
 @implements(contract.draw, MixedStats)
 def _draw(rng, stats, k, out):
-    for j in range(stats.kinds.shape[0]):
+    for j in range(stats.first, stats.kinds.shape[0]):
         kind, prior, n = stats.kinds[j], stats.priors[j], stats.entries[j, k]
         if kind == CATEGORY:
             left = rng.random() * (prior[PSEUDO_TOTAL] + n)

@@ -21,12 +21,15 @@ class MixedLearning(Learning):
     """Numbers as in :class:`DiagonalLearning`, one pseudo-count for all categories, shapes of counts."""
 
     names: tuple[str, ...]
-    numbers: DiagonalLearning  # of the columns of numbers, as they are encoded
+    numbers: DiagonalLearning | None  # of the columns of numbers, as they are encoded
     places: npt.NDArray[np.intp]  # of the columns of numbers
     counts: dict[int, ColumnOfCounts]  # by place
+    rows: npt.NDArray[np.intp]  # where the statistics have each column
 
     def log_prior(self, family: Any) -> float:
-        total = self.numbers.log_prior(_Numbers(self._values(family)))
+        total = 0.0
+        if self.numbers is not None:
+            total += self.numbers.log_prior(_Numbers(self._values(family, self.numbers)))
         if "pseudo_count" in self.names:
             total += PSEUDO_COUNT.log_density_of(float(np.log(family.pseudo_count)))
         if "shape" in self.names:
@@ -39,6 +42,12 @@ class MixedLearning(Learning):
     def draw(self, rng: np.random.Generator, family: Any, stats: Any, n_clusters: int) -> Any:
         # One of them, drawn at random: a sweep of a small table costs less than all.
         chosen = self.names[int(rng.integers(len(self.names)))]
+        return self.draw_one(rng, chosen, family, stats, n_clusters)
+
+    def draw_one(
+        self, rng: np.random.Generator, chosen: str, family: Any, stats: Any, n_clusters: int
+    ) -> Any:
+        """Draw this hyper-parameter."""
         if chosen == "pseudo_count":
             n_levels = np.diff(stats.offsets)
             of_levels = n_levels > 0
@@ -49,11 +58,13 @@ class MixedLearning(Learning):
         if chosen == "shape":
             shape = np.array(family.shape, dtype=np.float64)
             for j, column in self.counts.items():
-                n, sums = stats.entries[j, :n_clusters], stats.means[j, :n_clusters]
+                row = self.rows[j]
+                n, sums = stats.entries[row, :n_clusters], stats.means[row, :n_clusters]
                 mean = float(family.prior_mean[j])
                 shape[j] = draw_shape(rng, float(shape[j]), column, mean, n, sums)
             return family.with_values({"shape": shape})
-        values = self._values(family)
+        assert self.numbers is not None
+        values = self._values(family, self.numbers)
         groups = groups_of_columns(stats, n_clusters, self.places)
         self.numbers.change(rng, "scale" if chosen == "within_share" else chosen, groups, values)
         if chosen == "within_share":
@@ -62,10 +73,10 @@ class MixedLearning(Learning):
             return family.with_values({"within_share": share})
         return family.with_values({chosen: values[chosen]})
 
-    def _values(self, family: Any) -> dict[str, Any]:
+    def _values(self, family: Any, numbers: DiagonalLearning) -> dict[str, Any]:
         """Hyper-parameters of numbers, as those of Gaussian groups with independent columns are called."""
         freedom = family.degrees_of_freedom
-        scale = (freedom - self.numbers.least) * np.asarray(family.within_share)[self.places]
+        scale = (freedom - numbers.least) * np.asarray(family.within_share)[self.places]
         return {"prior_strength": family.prior_strength, "degrees_of_freedom": freedom, "scale": scale}
 
 

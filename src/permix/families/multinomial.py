@@ -35,7 +35,9 @@ class Multinomial(Family):
     Notes
     -----
     Densities are those of count vectors, multinomial coefficient included. Time and memory for data
-    follow the non-zero cells.
+    follow the non-zero cells. Missing counts are refused: rows that lack different columns have totals of
+    different columns, and no prior of the probabilities is conjugate to that. In :class:`Mixed`, whose
+    columns are independent within a group, counts may be missing.
 
     Examples
     --------

@@ -100,7 +100,7 @@ class ScaleLearning(Learning):
 
     def draw(self, rng: np.random.Generator, family: Any, stats: Any, n_clusters: int) -> Any:
         values = dict(family.learnable)
-        groups = self._groups(family, stats, n_clusters)
+        groups = self.groups(family, stats, n_clusters)
         # One of them, drawn at random: a sweep of a small table costs less than all.
         chosen = self.names[int(rng.integers(len(self.names)))]
         self.change(rng, chosen, groups, values)
@@ -116,7 +116,8 @@ class ScaleLearning(Learning):
         else:
             self._scales(rng, groups, values)
 
-    def _groups(self, family: Any, stats: Any, n_clusters: int) -> Any:
+    def groups(self, family: Any, stats: Any, n_clusters: int) -> Any:
+        """Return what is read of the groups."""
         raise NotImplementedError
 
     def _strength(self, rng: np.random.Generator, groups: Any, values: dict[str, Any]) -> float:
@@ -161,7 +162,7 @@ def groups_of_columns(stats: MixedStats, n_clusters: int, columns: Any = slice(N
 class DiagonalLearning(ScaleLearning):
     """Independent columns: their scales are drawn at once."""
 
-    def _groups(self, family: Any, stats: Any, n_clusters: int) -> ColumnGroups:
+    def groups(self, family: Any, stats: Any, n_clusters: int) -> ColumnGroups:
         if isinstance(stats, MixedStats):
             return groups_of_columns(stats, n_clusters)
         n = stats.counts[:n_clusters, None]
@@ -244,7 +245,7 @@ class MatrixLearning(ScaleLearning):
     values of one scale from a diagonal entry of its inverse.
     """
 
-    def _groups(self, family: Any, stats: Any, n_clusters: int) -> MatrixGroups:
+    def groups(self, family: Any, stats: Any, n_clusters: int) -> MatrixGroups:
         d = stats.prior_mean.shape[0]
         n, factors = stats.counts[:n_clusters], stats.factors[:n_clusters]
         upper = np.triu(factors, 1) + np.eye(d)

@@ -10,11 +10,20 @@ import numpy as np
 from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.predict import NewData, Question
-from permix.cli.rank_answers import N_PARTICLES, N_SAMPLES, membership, pairs_answer, read_over_items
+from permix.cli.rank_answers import (
+    N_PARTICLES,
+    N_SAMPLES,
+    membership,
+    pairs_answer,
+    read_over_items,
+    recommended,
+    score_of,
+)
 from permix.cli.votes import Votes
 from permix.estimators.agent_answers import Questions, sample_rankings
 from permix.estimators.baselines import kept_baselines
 from permix.estimators.preference_input import as_preferences
+from permix.estimators.recommend import N_DRAWS
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import DRAWS, MixturePosterior
@@ -72,6 +81,21 @@ def pairwise(fit: MallowsFit, data: NewData, question: Question) -> Answer:
 
     votes = read_over_items(data.votes, components.items)
     return pairs_answer(votes, data.votes.agents_of(votes), question.top, n_samples, ask)
+
+
+def recommend(fit: MallowsFit, data: NewData, question: Question) -> Answer:
+    """Say which of the items that an agent does not mention the agent would rank best."""
+
+    def ranks(votes: Any, rng: Any) -> Any:
+        n_samples = question.samples or N_DRAWS
+        return complete(fit.components, votes, n_samples=n_samples, random_state=rng, return_ranks=True)[1]
+
+    return recommended(fit.components.items, data, question, ranks)
+
+
+def score(fit: MallowsFit, data: NewData, question: Question) -> Answer:
+    """Say how probable what each agent said is."""
+    return score_of(fit, fit.components.items, data, question)
 
 
 def sample(fit: MallowsFit, size: int, seed: int) -> Any:

@@ -23,6 +23,8 @@ COMMAND = ModelCommand(
         "groups": Answering(("samples", "seed")),
         "ranking": Answering(("samples", "seed"), rankings=True),
         "pairwise": Answering(("top", "samples", "seed")),
+        "recommend": Answering(("top", "samples", "seed")),
+        "score": Answering(("seed",)),
         "checks": Answering(("samples", "seed")),
     },
     draws=True,

@@ -14,7 +14,7 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.mallows.em import Run
+from permix.mallows.climbs import Run
 from permix.mallows.results import same_optimum
 
 # Optima kept for crossing.
@@ -70,12 +70,11 @@ def matched(centers: Array, others: Array) -> tuple[Array, int]:
     """Match centers, the nearest first; return the partner of each, and by how many places they differ."""
     ranks, of_others = np.argsort(centers, axis=1), np.argsort(others, axis=1)
     k = len(centers)
-    differences = np.array([np.abs(ranks - mine).sum(axis=1) for mine in of_others]).T
-    partners, total = np.full(k, -1), 0
-    taken = np.zeros(k, dtype=np.bool_)
-    for pair in np.argsort(differences, axis=None, kind="stable"):
-        i, j = divmod(int(pair), k)
+    differences = np.abs(ranks[:, None] - of_others).sum(axis=2)
+    partners, taken, total = [-1] * k, [False] * k, 0
+    for pair in np.argsort(differences, axis=None, kind="stable").tolist():
+        i, j = divmod(pair, k)
         if partners[i] < 0 and not taken[j]:
             partners[i], taken[j] = j, True
             total += int(differences[i, j])
-    return partners, total
+    return np.array(partners), total

@@ -11,8 +11,6 @@ rounds goes away without more draws in each.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,11 +20,11 @@ from permix.distributions.conditioning.agent_posteriors import CHUNK, Profile, p
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
 from permix.distributions.conditioning.tournaments_jit import count_drawn
-from permix.mallows.em_jit import ROWS
-from permix.mallows.exchanges import ExactRows, exchange_neighbors
+from permix.mallows.climbs import ExactClimb, Follow, Run
+from permix.mallows.exchanges import ExactRows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.rounds.levels import LevelRounds
-from permix.mallows.rounds.statistics import Statistics, improve, responsibilities
+from permix.mallows.rounds.statistics import NO_BONUSES, Statistics, improve, responsibilities
 from permix.mallows.rounds.sums import SumRounds, are_few
 from permix.mallows.rounds.words import WordRounds
 from permix.runtime.threads import over_rows
@@ -38,31 +36,11 @@ LEAST_DRAWS = 2000
 # A component this much less probable than an agent's best one is left out for some rounds.
 FAR_BEHIND = 6.0
 ROUNDS_BETWEEN_ALL = 8
-# Rounds of stochastic EM before exact rounds.
-N_STOCHASTIC = 15
-# Exact rounds that leave centers alone after one that found them best.
-ROUNDS_OF_REST = 4
-# Rows times components times rounds of a compiled climb before it looks for Ctrl-C: a tenth of a second.
-WORK_AT_ONCE = 2**23
+# Rounds of stochastic EM before exact rounds; more do not lead higher.
+N_STOCHASTIC = 3
 # Rounds over which the likelihood must rise, and rounds of averaging after it stopped rising.
 WINDOW = 4
 N_AVERAGED = 6
-
-
-class Follow(NamedTuple):
-    """How a run talks to who started it: report(iteration, log-likelihood), and whether to stop."""
-
-    report: Callable[[int, float], object]
-    stopped: Callable[[], bool]
-
-
-class Run(NamedTuple):
-    """Where one run of EM ended."""
-
-    components: MallowsComponents
-    log_likelihood: Estimate
-    history: Array
-    converged: bool
 
 
 class MallowsEM:
@@ -72,7 +50,7 @@ class MallowsEM:
         self.profile = profile
         self.settings = settings
         self.key = key
-        self._most = -math.log(settings.min_dispersion)
+        self.most = -math.log(settings.min_dispersion)  # of decays
         n_sampled = len(profile.sampled)
         k = settings.n_components
         self.parts: list[ExactRows] = []
@@ -87,12 +65,6 @@ class MallowsEM:
         self.n_sets = max(N_SETS, min(16, math.ceil(n_draws / max(n_sampled, 1))))
         self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
-        # Rows for whom whole climbs are compiled; beyond a block, threads that share a round are faster.
-        self.whole: WordRounds | None = None
-        if len(self.parts) == 1 and self.exact and settings.center_search == "local":
-            part = self.parts[0]
-            if isinstance(part, WordRounds) and part.n_rows <= ROWS and profile.preferences.n_items > 1:
-                self.whole = part
 
     def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
         """Iterate until the likelihood stops rising.
@@ -100,101 +72,39 @@ class MallowsEM:
         Where everything is exact, the first rounds draw every agent's component instead of sharing the agent
         out (stochastic EM): centers are discrete, and without that noise they lock in early. Where rankings
         are drawn the noise is there already.
-
-        Where an exact round finds all centers best, neighbors in them change places if that raises the
-        likelihood; where that finds nothing either, some rounds leave the centers alone, which costs less.
-        The last round does not.
         """
+        if self.exact:
+            rng = np.random.default_rng(np.random.SeedSequence(self.key.tolist()))
+            return ExactClimb(self, follow).run(
+                components, rng, n_stochastic if components.n_components > 1 else 0
+            )
         history: list[tuple[float, float]] = []
-        rng = np.random.default_rng(np.random.SeedSequence(self.key.tolist()))
-        if not self.exact or components.n_components == 1:
-            n_stochastic = 0
-        if self.whole is not None:
-            return self._climb_at_once(self.whole, components, follow, rng, n_stochastic)
-        for sweep in range(n_stochastic):
-            found, following = self.round(components, sweep, rng)
-            follow.report(sweep + 1, float(found))
-            if follow.stopped():
-                return Run(components, found, np.array([(float(found), 0.0)]), False)
-            components = following
-        rest = 0  # rounds to come that leave centers alone
-        settled = not self.exact  # whether the last look at centers found none better
-        untried = True  # exchanges of neighbors, since the last that were made
         for sweep in range(self.settings.max_iter):
-            found, following = self.round(components, sweep, look=rest == 0)
+            found, statistics = self.e_step(components, sweep)
             history.append((float(found), found.standard_error))
             follow.report(sweep + 1, float(found))
-            rising = not self._stopped_rising(history)
-            converged = settled and not rising
+            converged = self._stopped_rising(history)
             if converged or follow.stopped() or sweep + 1 == self.settings.max_iter:
                 break
-            if rest and not rising:
-                rest = 0
-                found, following = self.round(components, sweep)
-            if rest:
-                settled, rest = False, rest - 1
-            elif self.exact:
-                settled = np.array_equal(components.centers, following.centers)
-                if settled and (untried or not rising):
-                    better = self._exchanged(following)
-                    settled, following = better is following, better
-                    untried = not settled
-                rest = ROUNDS_OF_REST if settled else 0
-            components = following
+            components = self.m_step(components, statistics)
         return Run(components, found, np.array(history), converged)
 
-    def _climb_at_once(
-        self,
-        rows: WordRounds,
-        components: MallowsComponents,
-        follow: Follow,
-        rng: np.random.Generator,
-        n_stochastic: int,
-    ) -> Run:
-        """Climb in compiled code (``climb_jit``), which ends now and then to look for Ctrl-C."""
-        at_once = max(4, WORK_AT_ONCE // (rows.n_rows * components.n_components))
-        rise, rested = self.settings.tol * self.n_agents, -math.inf
-        history: list[float] = []
-        while True:
-            n_drawn = min(n_stochastic, at_once)
-            n_stochastic -= n_drawn
-            # Each part of a climb begins with the round that the one before ended with.
-            left = self.settings.max_iter - len(history) + bool(history)
-            n_rounds = 1 if n_stochastic else min(left, at_once)
-            uniforms = rng.random((n_drawn, rows.n_rows))
-            components, values, ended, rested = rows.climb(
-                components, uniforms, self._most, rise, rested, n_rounds
-            )
-            follow.report(len(history) + len(values), float(values[-1]))
-            if n_stochastic and not follow.stopped():
-                continue
-            history += values[bool(history) :].tolist()
-            if ended or follow.stopped() or len(history) >= self.settings.max_iter:
-                break
-        found = Estimate(history[-1], 0.0)
-        return Run(components, found, np.stack([history, np.zeros(len(history))], axis=1), ended)
+    def exact_step(
+        self, components: MallowsComponents, rng: np.random.Generator | None = None, look: bool = True
+    ) -> tuple[float, Statistics]:
+        """Return the log-likelihood and the expected statistics, but for rows that are sampled.
 
-    def round(
-        self,
-        components: MallowsComponents,
-        sweep: int,
-        rng: np.random.Generator | None = None,
-        look: bool = True,
-    ) -> tuple[Estimate, MallowsComponents]:
-        """Return the log-likelihood of the components, and better ones.
-
-        With a generator components of agents are drawn. Without ``look`` centers stay.
+        With a generator the components of rows are drawn, not shared out. Without ``look`` there are no
+        ``wins``.
         """
-        # One more member each: a component that nobody was drawn for could otherwise never come back.
-        extra = 0.0 if rng is None else 1.0
-        found, statistics = self.e_step(components, sweep, rng, look)
-        return found, self.m_step(components, statistics._replace(members=statistics.members + extra), look)
-
-    def _exchanged(self, components: MallowsComponents) -> MallowsComponents:
-        """Return better centers, where neighbors in the present ones should change places."""
-        if components.n_items < 2:
-            return components
-        return exchange_neighbors(self.parts, components, self.settings.tol * self.n_agents)
+        total, statistics = 0.0, None
+        for part in self.parts:
+            value, found = part.e_step(components, rng, look)
+            total += value
+            statistics = found if statistics is None else Statistics(*map(np.add, statistics, found))
+        if statistics is None:
+            statistics = Statistics.zeros(components.n_components, components.n_items)
+        return total, statistics
 
     def average(self, run: Run, follow: Follow) -> Run:
         """Go on from a run with noise: average what is drawn over rounds."""
@@ -214,8 +124,6 @@ class MallowsEM:
 
     def _stopped_rising(self, history: list[tuple[float, float]]) -> bool:
         """Say whether the last rounds are no better than those before, as far as the noise lets one see."""
-        if self.exact:
-            return len(history) > 1 and history[-1][0] - history[-2][0] <= self.settings.tol * self.n_agents
         if len(history) < 2 * WINDOW:
             return False
         values = np.array(history[-2 * WINDOW :])
@@ -225,23 +133,9 @@ class MallowsEM:
 
     # E-step.
 
-    def e_step(
-        self,
-        components: MallowsComponents,
-        sweep: int,
-        rng: np.random.Generator | None = None,
-        look: bool = True,
-    ) -> tuple[Estimate, Statistics]:
-        """Return the log-likelihood of the present components, and the expected statistics under them.
-
-        With a generator the components of partitioned rows are drawn, not shared out. Without ``look`` their
-        part in ``wins`` is left out.
-        """
-        total, statistics = 0.0, Statistics.zeros(components.n_components, components.n_items)
-        for part in self.parts:
-            value, found = part.e_step(components, rng, look or not self.exact)
-            total += value
-            statistics = Statistics(*map(np.add, statistics, found))
+    def e_step(self, components: MallowsComponents, sweep: int) -> tuple[Estimate, Statistics]:
+        """Return the log-likelihood of the present components, and the expected statistics under them."""
+        total, statistics = self.exact_step(components)
         variance = 0.0
         if not self.exact:
             if sweep % ROUNDS_BETWEEN_ALL == 0 or sweep < 2:
@@ -296,7 +190,7 @@ class MallowsEM:
     # M-step.
 
     def m_step(
-        self, components: MallowsComponents, statistics: Statistics, look: bool = True
+        self, components: MallowsComponents, statistics: Statistics, look: bool = True, bold: bool = False
     ) -> MallowsComponents:
         """Maximize over weights, centers (where ``look``) and dispersions, in this order (theorem 23)."""
         centers, decays = components.centers.copy(), components.decays.copy()
@@ -308,9 +202,10 @@ class MallowsEM:
                 # Rounding may leave tiny negative counts where a share was taken out again.
                 best = kemeny(np.maximum(statistics.wins[k], 0.0), method="exact")
                 centers[k], statistics.against[k] = best.order, best.score
-        improve(statistics, look, self._most, centers, decays)
+        bonuses = 0.5 * components.decays * statistics.spreads if bold else NO_BONUSES
+        improve(statistics, look, self.most, centers, decays, bonuses)
         weights = statistics.members / statistics.members.sum()
-        return MallowsComponents(components.items, weights, centers, decays)
+        return components.with_values(weights, centers, decays)
 
 
 def total_log_likelihood(joint: Array, errors: Array, counts: Array) -> Estimate:

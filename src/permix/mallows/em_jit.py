@@ -3,16 +3,22 @@
 
 What a component gives a row depends on the row's code alone, so that the E-step reads tables and takes one
 logarithm for many rows. Weighted counts of "a before b" come from bytes of the words: one addition for eight
-pairs.
+pairs, and for four components at once.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from permix.data.labels import Array
 from permix.distributions.conditioning.partitioned_jit import best_decay
-from permix.kernels.jit import kernel
+from permix.kernels.bits import popcount
+from permix.kernels.by_reference import by_reference
+from permix.kernels.jit import inlined, kernel
 from permix.kernels.kemeny_search import improve_by_insertion, order_score
+from permix.kernels.lanes import LANES, add_four
 
 # Rows of a block. Blocks are added up in their order, so that threads change nothing.
 ROWS = 1 << 16
@@ -26,106 +32,293 @@ ROUNDING = 1e-11
 MOST_DRAWS = 16
 
 
-@kernel
-def share_out(first, last, rows, codes, logs, chances, uniforms, look, shares, scale, mass, tallies, totals):
-    """E-step for blocks of rows from ``first`` to ``last``; with uniforms rows are drawn, else shared out.
+@by_reference
+class WordRows(NamedTuple):
+    """A block of rows, what components give them, and sums over them; the first five are as in PairWords."""
 
-    ``logs`` and ``chances`` (K, codes) are ln π_k P(row | k) and its exponential. Adds to ``mass[block]``
-    (K, codes) the weight of rows of each code, to ``tallies[block]`` (K, bytes, 256), where ``look``, that of
-    rows with each value of a byte, and sets ``totals[block]``, the log-likelihood. The rest is scratch.
-    """
-    drawn = uniforms.size > 0
-    n_components, n_rows = codes.shape
-    n_bytes = rows[0].shape[0]
-    for block in range(first, last):
-        begin = block * ROWS
-        end = min(n_rows, begin + ROWS)
-        # Slices, so that rows are counted from 0: numbers that might be negative cost a third of the time.
-        counts, scales = rows[1][begin:end], scale[begin:end]
-        for i in range(counts.size):
-            scales[i] = 0.0
-        for k in range(n_components):
-            chance, code, mine = chances[k], codes[k, begin:end], shares[k, begin:end]
-            for i in range(counts.size):
-                mine[i] = chance[code[i]]
-                scales[i] += mine[i]
-        value, product = 0.0, 1.0
-        for i in range(counts.size):
-            total, count = scales[i], counts[i]
-            if total < LEAST:
-                largest = -np.inf
-                for k in range(n_components):
-                    largest = max(largest, logs[k, codes[k, begin + i]])
-                total = 0.0
-                for k in range(n_components):
-                    shares[k, begin + i] = np.exp(logs[k, codes[k, begin + i]] - largest)
-                    total += shares[k, begin + i]
-                value += count * largest
-            if count != 1.0:
-                value += count * np.log(total)
+    said: Array
+    against: Array
+    counts: Array
+    shapes: Array
+    blocks: Array
+    inverses: Array  # (rows,): 1 / counts
+    # These four are the same for all blocks.
+    known: Array  # int32 (K, m): the centers that codes are for
+    moved: Array  # bool (K,): whether codes are to be found again
+    logs: Array  # (K, codes): ln π_k P(row | k)
+    chances: Array  # (K, codes): its exponential
+    codes: Array  # uint16 (K, rows)
+    shares: Array  # (K and up to the next four, rows): P(k | row) times the agents of the row
+    scales: Array  # (rows,): scratch
+    tallies: Array  # (fours, bytes * 256 * 4): weight of the rows with each value of a byte
+    by_shape: Array  # (K, shapes): weight of the rows of each shape
+    sums: Array  # (3, K): log-likelihood; weight of pairs that go against the center; sum of squared shares
+    wins: Array  # (K, m, m): weight of "a before b"
+
+
+@kernel
+def tabulate(rows, weights, centers, decays):
+    """Fill the tables of what components give rows of each code, and note which centers have moved."""
+    n_components, n = centers.shape
+    n_distances = n * (n - 1) // 2 + 1
+    log_totals = np.zeros(n + 1)
+    for k in range(n_components):
+        moved = False
+        for i in range(n):
+            moved |= rows.known[k, i] != centers[k, i]
+            rows.known[k, i] = centers[k, i]
+        rows.moved[k] = moved
+        power, above = 1.0, 0.0
+        for size in range(2, n + 1):
+            power *= np.exp(-decays[k])
+            above += power
+            log_totals[size] = log_totals[size - 1] + np.log1p(above)
+        log_weight = np.log(weights[k]) if weights[k] > 0.0 else -np.inf
+        for shape in range(rows.blocks.shape[0]):
+            of_shape = log_weight - log_totals[n]
+            for size in range(2, n + 1):
+                of_shape += rows.blocks[shape, size] * log_totals[size]
+            for distance in range(n_distances):
+                code = shape * n_distances + distance
+                rows.logs[k, code] = of_shape - decays[k] * distance
+                rows.chances[k, code] = np.exp(rows.logs[k, code])
+
+
+@inlined
+def _find_codes(rows, k, n_distances):
+    """Write the codes of rows for a component."""
+    n = rows.known.shape[1]
+    for at in range(rows.said.shape[0]):
+        word = np.uint64(0)  # bits of the pairs i < j that the center has this way round
+        for a in range(n):
+            for b in range(a + 1, n):
+                i = np.int64(rows.known[k, a])
+                j = np.int64(rows.known[k, b])
+                bit = i * (2 * n - i - 1) // 2 + j - i - 1
+                if i < j and bit >> 6 == at:
+                    word |= np.uint64(1) << np.uint64(bit & 63)
+        for i in range(rows.counts.size):
+            if rows.against.shape[0]:
+                here = popcount(rows.said[at, i] & ~word) + popcount(rows.against[at, i] & word)
             else:
-                if product * total < LEAST:
-                    value += np.log(product)
-                    product = 1.0
-                product *= total
-            scales[i] = count / total
-            if not drawn:
-                continue
-            # Points at equal distances, one for each draw, the first by the uniform.
-            n_draws = np.int64(min(count, MOST_DRAWS))
-            for draw in range(n_draws):
-                point = (uniforms[begin + i] + draw) / n_draws * total
-                chosen, reached = 0, 0.0
-                for k in range(n_components - 1):
-                    reached += shares[k, begin + i]
-                    chosen += point >= reached
-                mass[block, chosen, codes[chosen, begin + i]] += count / n_draws
-                for byte in range(n_bytes):
-                    tallies[block, chosen, byte, rows[0][byte, begin + i]] += count / n_draws
-        for k in range(n_components):
-            if not drawn:
-                mine, code, given = shares[k, begin:end], codes[k, begin:end], mass[block, k]
-                for i in range(counts.size):
-                    mine[i] *= scales[i]
-                    given[code[i]] += mine[i]
-                if look:
-                    for byte in range(n_bytes):
-                        tally, column = tallies[block, k, byte], rows[0][byte, begin:end]
-                        for i in range(counts.size):
-                            tally[column[i]] += mine[i]
-        totals[block] = value + np.log(product)
+                here = popcount(rows.said[at, i] ^ word)
+            rows.codes[k, i] = here + (rows.codes[k, i] if at else rows.shapes[i] * n_distances)
+
+
+@inlined
+def _tally(rows, four, n_bytes, tallies):
+    """Add the weights of rows, of four components, to the values that the bytes of their words have."""
+    a = rows.shares[LANES * four]
+    b = rows.shares[LANES * four + 1]
+    c = rows.shares[LANES * four + 2]
+    d = rows.shares[LANES * four + 3]
+    first = 0
+    for way in range(2):
+        words = rows.against if way else rows.said
+        for at in range(words.shape[0]):
+            column = words[at]
+            last = first + min(8, n_bytes - 8 * at) * 256 * LANES
+            for i in range(a.size):
+                word = column[i]
+                for byte in range(first, last, 256 * LANES):
+                    add_four(tallies, byte + np.int64(word & np.uint64(255)) * LANES, a[i], b[i], c[i], d[i])
+                    word >>= np.uint64(8)
+            first = last
+
+
+@inlined
+def _add_up(tallies, sums):
+    """Turn the weights of the values of bytes into those of bits, that of bit b where value 2^b was.
+
+    Values with the highest bit are added to those without it, which leaves half as many for the next bit.
+    """
+    for low in range(0, tallies.size, 256 * LANES):
+        half = 128 * LANES
+        while half >= LANES:
+            for lane in range(LANES):
+                sums[lane] = 0.0
+            for at in range(low, low + half, LANES):
+                a = tallies[at + half]
+                b = tallies[at + half + 1]
+                c = tallies[at + half + 2]
+                d = tallies[at + half + 3]
+                add_four(sums, 0, a, b, c, d)
+                add_four(tallies, at, a, b, c, d)
+            for lane in range(LANES):
+                tallies[low + half + lane] = sums[lane]
+            half //= 2
+
+
+@inlined
+def _draw(rows, uniforms, n_bytes):
+    """Draw the components of rows, and add up those drawn; ``scales`` are the sums of their shares."""
+    n_components = rows.codes.shape[0]
+    for i in range(rows.counts.size):
+        # Points at equal distances for a row of many agents, the first by the uniform.
+        n_draws = np.int64(min(rows.counts[i], MOST_DRAWS))
+        weight = rows.counts[i] / n_draws
+        for draw in range(n_draws):
+            point = (uniforms[i] + draw) / n_draws * rows.scales[i]
+            chosen = 0
+            for k in range(n_components - 1):
+                point -= rows.shares[k, i]
+                chosen += point >= 0.0
+            rows.by_shape[chosen, rows.shapes[i]] += weight
+            rows.sums[1, chosen] += weight * rows.codes[chosen, i]
+            tallies = rows.tallies[chosen // LANES]
+            here = chosen % LANES
+            for way in range(2):
+                words = rows.against if way else rows.said
+                for at in range(words.shape[0]):
+                    word = words[at, i]
+                    for _ in range(min(8, n_bytes - 8 * at)):
+                        tallies[here + np.int64(word & np.uint64(255)) * LANES] += weight
+                        word >>= np.uint64(8)
+                        here += 256 * LANES
+
+
+@inlined
+def _weigh(rows, k):
+    """Turn probabilities into weights of rows, and add these up."""
+    mine = rows.shares[k]
+    code = rows.codes[k]
+    scales = rows.scales
+    inverses = rows.inverses
+    # Two sums of each kind, or each addition would wait for the one before.
+    members, others, against, more, squares, rest = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(0, mine.size - 1, 2):
+        one = mine[i] * scales[i]
+        two = mine[i + 1] * scales[i + 1]
+        mine[i] = one
+        mine[i + 1] = two
+        members += one
+        others += two
+        against += one * code[i]
+        more += two * code[i + 1]
+        squares += one * one * inverses[i]
+        rest += two * two * inverses[i + 1]
+    if mine.size % 2:
+        i = mine.size - 1
+        mine[i] *= scales[i]
+        members += mine[i]
+        against += mine[i] * code[i]
+        squares += mine[i] * mine[i] * inverses[i]
+    rows.by_shape[k, 0] = members + others
+    rows.sums[1, k] = against + more
+    rows.sums[2, k] = squares + rest
+    if rows.by_shape.shape[1] > 1:
+        rows.by_shape[k, 0] = 0.0
+        for i in range(mine.size):
+            rows.by_shape[k, rows.shapes[i]] += mine[i]
 
 
 @kernel
-def neighbor_gain(rows, ties, weights, center, place, decay):
-    """Return by how much the log-likelihood rises if the items at ``place`` and after it change places.
+def share_out(rows, uniforms, look):
+    """E-step for a block of rows; with uniforms rows are drawn, else shared out.
 
-    ``weights`` are P(component | row) times the agents of the row; ``ties`` says whether rows have bits for
-    both ways round of a pair; without, all are full rankings (``exchanges``).
+    Without ``look`` there are no ``wins``.
     """
-    columns, counts = rows
-    n = center.size
-    first, second = np.int64(center[place]), np.int64(center[place + 1])
+    n_components, n = rows.known.shape
+    n_distances = n * (n - 1) // 2 + 1
+    n_bytes = (n_distances + 6) // 8
+    scales = rows.scales
+    counts = rows.counts
+    sums = np.empty(LANES)
+    for i in range(counts.size):
+        scales[i] = 0.0
+    for k in range(n_components):
+        if rows.moved[k]:
+            _find_codes(rows, k, n_distances)
+        chance = rows.chances[k]
+        code = rows.codes[k]
+        mine = rows.shares[k]
+        for i in range(counts.size):
+            mine[i] = chance[code[i]]
+            scales[i] += mine[i]
+        for shape in range(rows.by_shape.shape[1]):
+            rows.by_shape[k, shape] = 0.0
+        for which in range(3):
+            rows.sums[which, k] = 0.0
+    value, product = 0.0, 1.0
+    for i in range(counts.size):
+        total = scales[i]
+        count = counts[i]
+        if total < LEAST:
+            largest = -np.inf
+            for k in range(n_components):
+                largest = max(largest, rows.logs[k, rows.codes[k, i]])
+            total = 0.0
+            for k in range(n_components):
+                rows.shares[k, i] = np.exp(rows.logs[k, rows.codes[k, i]] - largest)
+                total += rows.shares[k, i]
+            value += count * largest
+        if count != 1.0:
+            value += count * np.log(total)
+        else:
+            if product * total < LEAST:
+                value += np.log(product)
+                product = 1.0
+            product *= total
+        scales[i] = total if uniforms.size else count / total
+    rows.sums[0, 0] = value + np.log(product)
+    if look:
+        for four in range(rows.tallies.shape[0]):
+            for at in range(rows.tallies.shape[1]):
+                rows.tallies[four, at] = 0.0
+    if uniforms.size:
+        _draw(rows, uniforms, n_bytes)
+    else:
+        for k in range(n_components):
+            _weigh(rows, k)
+    for k in range(n_components):
+        for shape in range(1, rows.by_shape.shape[1]):
+            rows.sums[1, k] -= rows.by_shape[k, shape] * (shape * n_distances)
+    if look:
+        for four in range(rows.tallies.shape[0]):
+            tallies = rows.tallies[four]
+            if not uniforms.size:
+                _tally(rows, four, n_bytes, tallies)
+            _add_up(tallies, sums)
+        for k in range(n_components):
+            members = 0.0
+            for shape in range(rows.by_shape.shape[1]):
+                members += rows.by_shape[k, shape]
+            bit = 0
+            for i in range(n):
+                for j in range(i + 1, n):
+                    at = ((bit >> 3) * 256 + (1 << (bit & 7))) * LANES + k % LANES
+                    rows.wins[k, i, j] = rows.tallies[k // LANES, at]
+                    if rows.against.shape[0]:
+                        rows.wins[k, j, i] = rows.tallies[k // LANES, at + n_bytes * 256 * LANES]
+                    else:
+                        rows.wins[k, j, i] = members - rows.wins[k, i, j]
+                    bit += 1
+
+
+@kernel
+def neighbor_gain(rows, shares, first, second, decay):
+    """Return by how much the log-likelihood rises if an item and the one right after it change places.
+
+    ``shares`` is P(component | row) of the component whose center that is.
+    """
+    n = rows.known.shape[1]
     low, high = min(first, second), max(first, second)
     bit = low * (2 * n - low - 1) // 2 + high - low - 1
-    mask = np.uint8(1 << (bit & 7))
-    ahead, behind = columns[bit >> 3], columns[(bit >> 3) + (columns.shape[0] // 2 if ties else 0)]
+    shift = np.uint64(bit & 63)
     of_ahead, of_behind = np.expm1(-decay), np.expm1(decay)
     if first > second:
         of_ahead, of_behind = of_behind, of_ahead
     # A logarithm of many factors at once: each is between φ and 1/φ.
     most = np.int64(min(1024.0, 500.0 / max(decay, 0.1)))
+    ahead = rows.said[bit >> 6]
     gain, product, n_factors = 0.0, 1.0, 0
-    for i in range(counts.size):
-        if ahead[i] & mask:
-            change = of_ahead
-        elif not ties or behind[i] & mask:
-            change = of_behind
-        else:
-            continue
-        factor = 1.0 + weights[i] / counts[i] * change
-        if counts[i] != 1.0:
-            gain += counts[i] * np.log(factor)
+    for i in range(rows.counts.size):
+        change = of_ahead if (ahead[i] >> shift) & np.uint64(1) else of_behind
+        if rows.against.shape[0]:
+            change = change if ((ahead[i] | rows.against[bit >> 6, i]) >> shift) & np.uint64(1) else 0.0
+        factor = 1.0 + shares[i] * change
+        if rows.counts[i] != 1.0:
+            gain += rows.counts[i] * np.log(factor)
             continue
         product *= factor
         n_factors += 1
@@ -136,14 +329,16 @@ def neighbor_gain(rows, ties, weights, center, place, decay):
 
 
 @kernel
-def maximize(rankings, wins, blocks, against, look, most, centers, decays, net, orders):
+def maximize(rankings, wins, blocks, against, bonuses, look, most, centers, decays):
     """M-step for centers, where ``look``, and dispersions (theorem 23); components without rankings stay.
 
-    Centers are searched from where they are and from Borda's order, so that none ends behind its start.
-    ``net`` (m + 1, m + 1) and ``orders`` (2, m) are scratch.
+    Centers are searched from where they are and from Borda's order, so that none ends behind its start. Where
+    there is a bonus, from where they are alone, and each pair that a new center reverses gains so much
+    (``climbs``).
     """
     n_components, n = centers.shape
-    lead = net[n]
+    net, lead = np.empty((n, n)), np.empty(n)
+    orders = np.empty((2, n), np.int32)
     for k in range(n_components):
         if rankings[k] <= 0.0:
             continue
@@ -163,12 +358,18 @@ def maximize(rankings, wins, blocks, against, look, most, centers, decays, net, 
                     place -= 1
                 orders[1, place] = i
                 orders[0, i] = centers[k, i]
+            bonus = bonuses[k] if bonuses.size else 0.0
+            if bonus > 0.0:
+                for later in range(1, n):
+                    for earlier in range(later):
+                        net[centers[k, earlier], centers[k, later]] -= bonus
+                        net[centers[k, later], centers[k, earlier]] += bonus
             distance = np.inf
-            for start in range(2):
+            for start in range(1 if bonus > 0.0 else 2):
                 improve_by_insertion(net, orders[start], 1e-9 * largest)
                 score = order_score(mine, orders[start])
                 if score < distance - 1e-9 * largest:
                     distance = score
                     for i in range(n):
                         centers[k, i] = orders[start, i]
-        decays[k] = best_decay(distance, rankings[k], blocks[k], most)
+        decays[k] = best_decay(distance, rankings[k], blocks[k], most, decays[k])

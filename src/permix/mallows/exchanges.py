@@ -15,13 +15,13 @@ pair, and where they do not the factor is 1.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.mallows.em_jit import ROUNDING
 from permix.mallows.rounds.statistics import Statistics
 
 
@@ -29,6 +29,7 @@ class ExactRows(Protocol):
     """Rows whose probabilities are closed forms or sums."""
 
     counts: Array  # (rows,): agents behind each row
+    bounded: bool  # whether ``gain_bounds`` hold: rows say which way round pairs are, or nothing of them
 
     def e_step(
         self, components: MallowsComponents, rng: np.random.Generator | None, look: bool
@@ -41,39 +42,69 @@ class ExactRows(Protocol):
     def log_joint(self, components: MallowsComponents) -> Array:
         """Return ln π_k P(row | component k), (K, rows)."""
 
-    def gains(self, components: MallowsComponents, k: int, shares: Array) -> Array:
+    def shares(self, k: int) -> Array:
+        """Return P(component k | row), (rows,), at the components of the last E-step, which drew nothing."""
+
+    def gains(
+        self, components: MallowsComponents, k: int, shares: Array, leads: Array, least: float
+    ) -> Array:
         """Return by how much the log-likelihood rises if two neighbors in center k change places, (m - 1,).
 
-        ``shares`` (rows,) is P(component k | row).
+        ``shares`` (rows,) is P(component k | row), and ``leads`` (m - 1,) is by how much the weight of pairs
+        as the center has them exceeds that of the other way round. Gains that are not above ``least``, nor
+        the best, may be given as minus infinity.
         """
 
 
-def exchange_neighbors(
-    parts: list[ExactRows], components: MallowsComponents, least: float
-) -> MallowsComponents:
-    """Let neighbors in centers change places, the best first, while the likelihood rises by ``least``."""
-    joints = [part.log_joint(components) for part in parts]
-    evidences = [np.logaddexp.reduce(joint, axis=0) for joint in joints]
-    total = sum(
-        float((part.counts * evidence).sum()) for part, evidence in zip(parts, evidences, strict=True)
-    )
-    least = max(least, ROUNDING * abs(total))
-    all_shares = [np.exp(joint - evidence) for joint, evidence in zip(joints, evidences, strict=True)]
-    at, in_vain = 0, 0
-    while in_vain < components.n_components:
-        pairs = zip(parts, all_shares, strict=True)
-        gains = np.sum([part.gains(components, at, shares[at]) for part, shares in pairs], axis=0)
+class Exchange(NamedTuple):
+    """Two neighbors in a center that should change places."""
+
+    k: int
+    place: int
+    gain: float
+
+
+def find_exchanges(
+    parts: Sequence[ExactRows], components: MallowsComponents, statistics: Statistics, least: float
+) -> list[Exchange]:
+    """Return the best exchange of every center that raises the log-likelihood by more than ``least``.
+
+    The components are those of the last E-step, which found the statistics.
+    """
+    wins, spreads = statistics.wins, statistics.spreads
+    centers = components.centers
+    of_center = np.arange(len(centers))[:, None]
+    leads = wins[of_center, centers[:, :-1], centers[:, 1:]]
+    leads = leads - wins[of_center, centers[:, 1:], centers[:, :-1]]
+    promising = np.arange(len(centers))
+    if all(part.bounded for part in parts):
+        bounds = gain_bounds(leads, components.decays[:, None], spreads[:, None])
+        promising = np.flatnonzero((bounds > least).any(axis=1))
+    found = []
+    # Where gains of several parts are added up, each has to find all of them.
+    least_of_part = least if len(parts) == 1 else -np.inf
+    for k in promising.tolist():
+        each = [part.gains(components, k, part.shares(k), leads[k], least_of_part) for part in parts]
+        gains = each[0] if len(each) == 1 else np.sum(each, axis=0)
         best = int(np.argmax(gains))
-        if gains[best] <= least:
-            at, in_vain = (at + 1) % components.n_components, in_vain + 1
-            continue
-        in_vain = 0
-        centers = components.centers.copy()
-        centers[at, [best, best + 1]] = centers[at, [best + 1, best]]
-        components = MallowsComponents(components.items, components.weights, centers, components.decays)
-        for part, joint, shares in zip(parts, joints, all_shares, strict=True):
-            new = part.log_joint(components)[at]
-            shares[at] *= np.exp(new - joint[at])
-            shares /= shares.sum(axis=0)
-            joint[at] = new
-    return components
+        if gains[best] > least:
+            found.append(Exchange(k, best, float(gains[best])))
+    return found
+
+
+def gain_bounds(leads: Array, decay: Any, spread: Any) -> Array:
+    """Return what exchanges of neighbors gain at most, where rows partition the items.
+
+    With r = P(k | v) and s the lead of a pair, the gain as a function of λ has the derivative -s at 0, and
+    its second derivative is at most e^λ Σ r (1 - r), the spread, so that it is no more than
+    (e^λ - 1 - λ) Σ r (1 - r) - λ s.
+    """
+    return np.asarray(spread * (np.expm1(decay) - decay) - decay * leads)
+
+
+def exchanged(components: MallowsComponents, exchanges: Sequence[Exchange]) -> MallowsComponents:
+    """Return components with neighbors that have changed places."""
+    centers = components.centers.copy()
+    for k, place, _ in exchanges:
+        centers[k, [place, place + 1]] = centers[k, [place + 1, place]]
+    return components.with_values(components.weights, centers, components.decays)

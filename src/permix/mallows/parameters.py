@@ -19,7 +19,7 @@ class MallowsParameters(RunParameters):
         10,
         Whole(1),
         "EM is run this many times, and the best run is kept. Where all is exact, a run climbs from a few "
-        "starts and from crossings of what these found; where fewer than three runs reach the same best "
+        "starts and from crossings of what these found; where fewer than five runs reach the same best "
         "optimum, what they found is crossed too.",
         flag="--starts",
     )

@@ -18,8 +18,9 @@ from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import Argument, DataError
 from permix.mallows.agreement import group_matches
+from permix.mallows.climbs import Follow, Run
 from permix.mallows.crossings import Optima
-from permix.mallows.em import N_STOCHASTIC, Follow, MallowsEM, Run
+from permix.mallows.em import MallowsEM
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import same_optimum
 from permix.mallows.start import first_components, seeded_center
@@ -34,14 +35,15 @@ MOST_SAMPLED = 1_500
 # Climbs of a run from starts of its own, and then from crossings of what they found.
 N_STARTS = 3
 N_CROSSINGS = 6
-N_STOCHASTIC_AGAIN = 3
-# Unless so many runs have come to the best optimum, what they found is crossed, as often again.
-ENOUGH_AGREE = 3
+# Unless so many runs have come to the best optimum, all that they found is crossed, so often for each, and
+# again where that leads higher. Only what is best in each would be too much alike.
+ENOUGH_AGREE = 5
+MORE_CROSSINGS = 8
 MOST_TIMES_CROSSED = 3
 # One of so many starts is fresh where others have a smaller mixture to begin with.
 FRESH_SHARE = 3
 
-Task = Callable[[Follow], Run]
+Task = Callable[[Follow], list[Run]]
 
 
 class Search(NamedTuple):
@@ -78,27 +80,28 @@ def best_of_restarts(
     with at_most(settings.n_jobs), Interrupts() as interrupts, Display(settings.progress) as display:
         run_all = partial(_run_all, settings.n_jobs, interrupts, display)
 
-        def search(known: list[Run], fresh: bool, seed: np.random.SeedSequence, follow: Follow) -> Run:
+        def search(known: list[Run], fresh: bool, seed: np.random.SeedSequence, follow: Follow) -> list[Run]:
             base = None if fresh else smaller
-            return _best_of_crossings(part, settings, known, base, np.random.default_rng(seed), follow)
+            return _crossed(part, settings, known, base, np.random.default_rng(seed), follow)
 
         em = MallowsEM(part, settings, stream_key(rng))
         n_fresh = max(1, n_restarts // FRESH_SHARE)
         seeds = source.spawn(n_restarts)
         tasks = [partial(search, [], at < n_fresh, seed) for at, seed in enumerate(seeds)]
-        runs = run_all("trying starts", tasks)
+        found = run_all("trying starts", tasks)
+        runs = [optima[0] for optima in found]
         best = max(runs, key=_height)
         within = same_optimum(em.n_agents)
         n_best = sum(_height(run) >= _height(best) - within for run in runs)
         # Of many mixtures that are compared, each led to by a smaller one, agreement can wait.
         if n_best < min(ENOUGH_AGREE, n_restarts) and em.exact and smaller is None:
-            known = runs
             for _ in range(MOST_TIMES_CROSSED):
                 if interrupts.interrupted:
                     break
                 seeds = source.spawn(n_restarts)
+                known = [run for optima in found for run in optima]
                 found = run_all("crossing optima", [partial(search, known, True, seed) for seed in seeds])
-                known, higher = known + found, max(found, key=_height)
+                higher = max((optima[0] for optima in found), key=_height)
                 if _height(higher) <= _height(best) + within:
                     break
                 best = higher
@@ -110,9 +113,9 @@ def best_of_restarts(
             n_part = em.n_agents
             em = MallowsEM(profile, settings, stream_key(rng))
             reached *= em.n_agents / n_part
-            best = run_all("all agents", [partial(em.climb, best.components, n_stochastic=0)])[0]
+            best = run_all("all agents", [lambda follow: [em.climb(best.components, follow, 0)]])[0][0]
         if not em.exact:
-            best = run_all("averaging", [partial(em.average, best)])[0]
+            best = run_all("averaging", [lambda follow: [em.average(best, follow)]])[0][0]
         best = best._replace(components=best.components.sorted_by_weight())
         matches = group_matches(of_part, best.components, [run.components for run in runs])
     return Search(best, reached, matches, stream_key(rng), interrupts.interrupted)
@@ -131,15 +134,15 @@ def _height(run: Run) -> float:
     return float(run.log_likelihood)
 
 
-def _best_of_crossings(
+def _crossed(
     profile: Profile,
     settings: MallowsParameters,
     known: list[Run],
     smaller: MallowsComponents | None,
     rng: np.random.Generator,
     follow: Follow,
-) -> Run:
-    """Climb from some starts, or begin with ``known`` optima; cross what was found, and return the best.
+) -> list[Run]:
+    """Climb from some starts, or begin with ``known`` optima; cross what was found. The best is the first.
 
     Starts are agents far from each other, or a ``smaller`` mixture with more components.
     """
@@ -149,25 +152,24 @@ def _best_of_crossings(
         optima.add(run)
     n_starts = 0 if known else N_STARTS if em.exact and k > 1 else 1
     # A mixture that a smaller one led to is one of many that are compared.
-    n_crossings = N_CROSSINGS if smaller is None else N_CROSSINGS // 2
+    n_crossings = MORE_CROSSINGS if known else N_CROSSINGS if smaller is None else N_CROSSINGS // 2
     for at in range(n_starts + n_crossings):
         if at < n_starts:
-            fresh = smaller is None
             start = (
                 _extended(profile, smaller, k, rng)
                 if smaller is not None
                 else first_components(profile, settings, rng)
             )
         elif len(optima.runs) > 1 and not follow.stopped():
-            fresh, start = False, optima.crossed(rng, lambda: seeded_center(profile, rng))
+            start = optima.crossed(rng, lambda: seeded_center(profile, rng))
         else:
             break
         em.key = stream_key(rng)
-        run = em.climb(start, follow, n_stochastic=N_STOCHASTIC if fresh else N_STOCHASTIC_AGAIN)
+        run = em.climb(start, follow)
         optima.add(run)
         if follow.stopped():
             break
-    return optima.runs[0]
+    return optima.runs
 
 
 def _extended(
@@ -182,7 +184,7 @@ def _extended(
 
 def _run_all(
     n_jobs: int | None, interrupts: Interrupts, display: Display, phase: str, tasks: Sequence[Task]
-) -> list[Run]:
+) -> list[list[Run]]:
     """Run tasks in threads, with a line about them on the terminal.
 
     After Ctrl-C those that had begun end soon, with what they reached, and only the first still begins.
@@ -190,14 +192,14 @@ def _run_all(
     reached: dict[int, tuple[int, float]] = {}
     display.begin(f"EM, {phase}", len(tasks) if len(tasks) > 1 else None)
 
-    def work(index: int) -> Run:
+    def work(index: int) -> list[Run]:
         def report(iteration: int, value: float) -> None:
             reached[index] = (iteration, value)
             iterations, values = zip(*list(reached.values()), strict=True)
             display.update(f"iteration {max(iterations)} · log-likelihood {max(values):,.1f}")
 
-        run = tasks[index](Follow(report, lambda: interrupts.stopped))
+        found = tasks[index](Follow(report, lambda: interrupts.stopped))
         display.step()
-        return run
+        return found
 
     return run_in_threads(work, range(len(tasks)), n_jobs, interrupts=interrupts, least=1)

@@ -154,13 +154,11 @@ def remarks(fit: MallowsFit) -> list[str]:
 
 
 def warn_if_unsettled(fit: MallowsFit) -> None:
-    """Say so where EM did not come to rest: stopped by the user, or out of iterations."""
+    """Say so where EM did not come to rest: stopped early, or out of iterations."""
     n = climbing_iterations(fit)
     reached = f"log-likelihood {float(fit.log_likelihood):,.1f} after {n} iteration{'' if n == 1 else 's'}"
     if fit.interrupted:
-        warnings.warn(
-            f"stopped by the user; kept the best found so far ({reached})", PermixWarning, stacklevel=3
-        )
+        warnings.warn(f"stopped early; kept the best found so far ({reached})", PermixWarning, stacklevel=3)
     elif not fit.converged:
         last = np.diff(fit.history[max(n - 2, 0) : n, 0])
         # With Monte Carlo noise a single step may go down although the climb goes on.

@@ -126,7 +126,7 @@ class _KMeans:
         n = self.part.n_items
         most, no_blocks = -math.log(min_dispersion), np.zeros(n + 1)
         means = _mean_distances(against, stated, n)
-        decays = np.array([best_decay(mean, 1.0, no_blocks, most) for mean in means])
+        decays = np.array([best_decay(mean, 1.0, no_blocks, most, 0.0) for mean in means])
         return MallowsComponents(self.part.items, sizes / sizes.sum(), centers, decays)
 
     def _far_apart(self) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from permix.cli import fit_tables
-from permix.cli.output import count_of, print_table
+from permix.cli.output import count_of, print_table, say
 from permix.mallows.results import MallowsFit, climbing_iterations, remarks
 
 
@@ -45,37 +45,40 @@ def report(fit: MallowsFit) -> dict[str, Any]:
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     parts = report["groups"]
-    columns = ("share", "agents", "dispersion", "expected_distance")
-    heads = [column.replace("_", " ") for column in columns]
-    rows = [[k + 1, *(part[column] for column in columns)] for k, part in enumerate(parts)]
-    doubtful = report["restarts"] > 1 and report["restarts_that_reached_this_optimum"] == 1
-    if doubtful:  # before any number
-        print(f"{report['verdict']}\n")
+    heads = ["share", "agents", "dispersion", "distance"]
+    rows = [
+        [
+            k + 1,
+            f"{part['share']:.1%}",
+            part["agents"],
+            f"{part['dispersion']:.2f}",
+            f"{part['expected_distance']:.1f}",
+        ]
+        for k, part in enumerate(parts)
+    ]
     recurs = parts[0]["restarts_with_it"] is not None
     if recurs:
-        heads.append("recurs in restarts")
+        heads.append("recurs in")
         rows = [[*row, _recurrence(part, report["restarts"])] for row, part in zip(rows, parts, strict=True)]
     kind = f"Mallows mixture of {count_of(len(parts), 'group')}"
     print_table(f"{fit_tables.data_title(report, title)}, {kind}", ["group", *heads], rows)
     centers = [fit_tables.called(report, part["center"]) for part in parts]
-    if fit_tables.print_orders("Centers, best first", "center", centers):
-        print("centers are cut to the width of the terminal; --json shows all\n")
+    fit_tables.print_orders("Centers, best first", centers)
     fit_tables.print_remarks(report["remarks"])
     most = report["number_of_items"] * (report["number_of_items"] - 1) // 2
-    print(
-        "agents: those for whom the group is the most probable one\n"
-        "dispersion: from 0, all rank as the center does, to 1, no agreement\n"
-        f"expected distance: how many of {count_of(most, 'pair')} of items someone ranks unlike the center\n"
-    )
+    say("share: how large a part of all agents the group is", "  ")
+    say("agents: those for whom it is the most probable group, which need not be the same part", "  ")
+    say("dispersion: from 0, all rank as the center does, to 1, no agreement", "  ")
+    pairs = count_of(most, "pair")
+    say(f"distance: how many of {pairs} of items a member ranks unlike the center, on average", "  ")
     if recurs:
-        print(
-            "recurs in restarts: in how many restarts a group has 60 % of its agents in common with this one "
-            "(of those in either), and how many on average over all restarts\n"
+        say(
+            "recurs in: restarts with a group that has 60% of its agents in common with this one (of those "
+            "in either); in brackets how many on average",
+            "  ",
         )
+    print()
     print(fit_tables.likelihood_line(report))
-    fit_tables.print_baselines(report)
-    if report["verdict"] and not doubtful:
-        print(report["verdict"])
     fit_tables.print_ending(report, count_of(report["iterations"], "iteration"), "converged", "not converged")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,8 +15,8 @@ from permix.moves.gibbs import work_of_sweep
 from permix.moves.split_merge_jit import Sequential, split_merge
 from permix.moves.state import MixtureState
 
-PROPOSALS = ("sequential", "restricted-gibbs")
-USUAL_SCANS = 5
+PROPOSALS = ("sequential", "restricted-gibbs", "informed")
+USUAL_SCANS = {"restricted-gibbs": 5, "informed": 2}
 # A datum scored and added by itself costs about as much as so many scores of a sweep.
 SCORE_ALONE = 10.0
 # Proposals may take as much work as a sweep, and four times as much if any was accepted in so many steps: on
@@ -33,12 +33,13 @@ class SplitMerge(Move):
 
     Parameters
     ----------
-    proposal : {"sequential", "restricted-gibbs"}
+    proposal : {"sequential", "restricted-gibbs", "informed"}
         How a split is drawn: data join one side or the other one by one in random order (Dahl 2005), or by a
-        scan of Gibbs between both sides from a launch state (Jain & Neal 2004). The second costs several
-        times as much.
+        scan of Gibbs between both sides from a launch state (Jain & Neal 2004), which costs several times as
+        much. "informed" does as the second and draws the two groups to merge by how well they go together,
+        not at random: for data each of which says little, such as rows of a matrix with many missing cells.
     n_scans : int, optional
-        Scans that lead to the launch state, for "restricted-gibbs" only; default 5.
+        Scans that lead to the launch state, default 5 for "restricted-gibbs" and 2 for "informed".
     n_proposals : int, optional
         Proposals in one step. The number is fixed: if it followed the state of the chain, the posterior would
         not be left invariant. None has it learned during burn-in: as many as take the work of a Gibbs sweep,
@@ -48,9 +49,9 @@ class SplitMerge(Move):
     Notes
     -----
     A proposal scores the members of the groups that it is about three times (2 ``n_scans`` + 5 times for
-    "restricted-gibbs"), whatever the number of data and of other groups. Half of the proposals are merges,
-    most of which one look at marginal likelihoods refuses; published moves draw pairs uniformly, so that with
-    many groups nearly all are merges.
+    "restricted-gibbs" and "informed"), whatever the number of data and of other groups. Half of the proposals
+    are merges, most of which one look at marginal likelihoods refuses; published moves draw pairs uniformly,
+    so that with many groups nearly all are merges. "informed" compares all pairs after every change.
 
     Examples
     --------
@@ -58,7 +59,7 @@ class SplitMerge(Move):
     SplitMerge(proposal='restricted-gibbs', n_scans=3, n_proposals=10)
     """
 
-    proposal: Literal["sequential", "restricted-gibbs"] = "sequential"
+    proposal: Literal["sequential", "restricted-gibbs", "informed"] = "sequential"
     n_scans: int | None = None
     n_proposals: int | None = 10
 
@@ -84,25 +85,36 @@ class SplitMerge(Move):
         if state.n < 2 or n_proposals == 0:
             return Info("split-merge", 0, 0)
         state.require_seated("split-merge")
-        how: tuple[int] = Sequential(0)
-        if self.proposal != "sequential":  # what is not asked for is not compiled
-            from permix.moves.published_jit import RestrictedGibbs
-
-            how = RestrictedGibbs(self.n_scans or USUAL_SCANS)
         prior = state.prior
         workspace = _WORKSPACES.get(state)
         if workspace is None or workspace.family_version != state.family_version:
             workspace = _WORKSPACES[state] = Workspace(state)
+        # What is not asked for is not compiled.
+        propose: Any = split_merge
+        how: Any = Sequential(0)
+        n_spare = 1
+        scratch: tuple[Any, ...] = (workspace.sides, workspace.union)
+        if self.proposal == "informed":
+            from permix.moves.informed_jit import SPARE
+            from permix.moves.informed_jit import informed_split_merge as propose
+
+            how, n_spare, scratch = self._n_scans, SPARE, (workspace.sides,)
+        elif self.proposal == "restricted-gibbs":
+            from permix.moves.published_jit import RestrictedGibbs
+
+            how = RestrictedGibbs(self._n_scans)
         fixed = (how, prior.joining, workspace.totals, prior.opening)
         made, accepted, work = 0, 0, 0.0
         while made < n_proposals:
-            if state.n_clusters == state.capacity:
-                state.make_room(state.capacity + 1)
+            state.make_room(state.n_clusters + n_spare)
             clusters = (state.stats, state.data, state.labels, state.sizes)
-            scratch = (workspace.sides, workspace.union)
-            now = split_merge(rng, n_proposals - made, *fixed, *clusters, *scratch, state.n_clusters)
+            now = propose(rng, n_proposals - made, *fixed, *clusters, *scratch, state.n_clusters)
             made, state.n_clusters, accepted, work = made + now[0], now[1], accepted + now[2], work + now[3]
         return Info("split-merge", made, accepted, work=state.n + SCORE_ALONE * work)
+
+    @property
+    def _n_scans(self) -> int:
+        return USUAL_SCANS[self.proposal] if self.n_scans is None else self.n_scans
 
     def during_burn_in(self) -> Move:
         """Return the version that learns how many proposals to make, where they are not given."""

@@ -107,7 +107,7 @@ class MixtureState(PartitionState):
         self.learning = learning
         self.family_version = 0  # changes with the family: what moves keep may be of an earlier one
         self.observed, self.data = data, family.completed(data)
-        self.missing = None if self.data is data else np.isnan(data)
+        self.missing = family.filled_cells(data)
         self.n = n
         self.prior_spec = prior
         self.concentration = first_concentration(prior)

@@ -135,7 +135,7 @@ def _ending(draws: Draws, n_draws: int) -> tuple[str | Argument, ...]:
         return (f" They ended after {made}, which suffice.",)
     if draws.ended == LIMIT:
         return (f" They ended after {made}, the most that are made unasked; for more give a number, ", MORE)
-    return (f" You stopped them after {made}.",) if draws.interrupted else ()
+    return (f" They were stopped after {made}.",) if draws.interrupted else ()
 
 
 def _scalars(

@@ -1,7 +1,8 @@
-"""The one way permix treats Ctrl-C.
+"""The one way permix treats Ctrl-C, and time that has run out.
 
 While work runs in the main thread, the first Ctrl-C is noted and raises nothing: it cannot break a lock or a
-wait, and work ends after its current step with what was done. The second is raised at once.
+wait, and work ends after its current step with what was done. The second is raised at once. A
+:class:`Deadline` ends work in the same way.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Interrupts:
         self._outer: Interrupts | None = None
 
     def __enter__(self) -> Self:
+        for deadline in _here.deadlines:
+            deadline.add(self)
         if threading.current_thread() is threading.main_thread():
             handler = signal.getsignal(signal.SIGINT)
             outer = _owner(handler)
@@ -46,6 +49,8 @@ class Interrupts:
         return self
 
     def __exit__(self, *error: object) -> None:
+        for deadline in _here.deadlines:
+            deadline.remove(self)
         if self._outer is not None:
             self._outer._inner.remove(self)
             self._outer = None
@@ -81,6 +86,71 @@ class Interrupts:
     def _give_back(self) -> None:
         if self.installed and _owner(signal.getsignal(signal.SIGINT)) is self:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Deadline:
+    """Ends work that begins within it after so many seconds, as Ctrl-C does; use it as a context manager.
+
+    Work in the thread that opened it hears of it, and so does work that begins once time has run out.
+    ``seconds=None`` sets no limit.
+
+    Examples
+    --------
+    >>> with Deadline(0.0) as deadline, Interrupts() as interrupts:
+    ...     (deadline.passed, interrupts.stopped)
+    (True, True)
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self.passed = False  # whether time has run out
+        self._contexts: list[Interrupts] = []
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        _here.deadlines.append(self)
+        if self.seconds is not None and self.seconds <= 0.0:
+            self.passed = True
+        elif self.seconds is not None:
+            self._timer = threading.Timer(self.seconds, self._expire)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        _here.deadlines.remove(self)
+
+    def add(self, context: Interrupts) -> None:
+        """Let a context know when time runs out."""
+        with self._lock:
+            self._contexts.append(context)
+            if self.passed:
+                context.note()
+
+    def remove(self, context: Interrupts) -> None:
+        """Forget a context; one that was open before is not known."""
+        with self._lock:
+            if context in self._contexts:
+                self._contexts.remove(context)
+
+    def _expire(self) -> None:
+        with self._lock:
+            self.passed = True
+            for context in self._contexts:
+                context.note()
+
+
+class _Here(threading.local):
+    """The deadlines of the present thread."""
+
+    def __init__(self) -> None:
+        self.deadlines: list[Deadline] = []
+
+
+_here = _Here()
 
 
 def _owner(handler: Any) -> Interrupts | None:

@@ -1,16 +1,21 @@
-"""The one display of work under way, on stderr: nothing for short work, nothing in log files."""
+"""The one display of work under way, on stderr: nothing for short work, a line now and then in log files."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import threading
 import time
+import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from permix.errors import DataError
+from permix.errors import DataError, PermixWarning
+from permix.runtime.command import RUNNING
 from permix.runtime.compiling import COMPILING
 
 if TYPE_CHECKING:
@@ -20,7 +25,12 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 2.0
 # Time between two plain lines where stderr is not a terminal, and between two changes on a terminal.
 LINE_SECONDS = 5.0
+# The same where nobody asked for lines: commands whose output goes to a file say now and then that they work.
+RARE_SECONDS = 30.0
 REDRAW_SECONDS = 0.1
+# A file for other programs to read: it always holds the newest lines, as JSON, and never half of them.
+FILE_VARIABLE = "PERMIX_PROGRESS_FILE"
+FILE_SECONDS = 0.5
 # A first run that keeps the user waiting for the compiler for longer says so.
 COMPILING_SECONDS = 1.0
 
@@ -57,18 +67,33 @@ class Line:
         self.done_before = self.done
 
     @property
-    def left(self) -> str:
+    def seconds_left(self) -> float | None:
         """Estimate of the remaining time, from the time of what was done since the line began."""
         done = self.done - self.done_before
         if self.total is None or done <= 0 or self.done >= self.total:
-            return ""
-        seconds = (time.monotonic() - self.began) * (self.total - self.done) / done
-        return f"about {_duration(seconds)} left"
+            return None
+        return (time.monotonic() - self.began) * (self.total - self.done) / done
+
+    @property
+    def left(self) -> str:
+        """The remaining time as people say it."""
+        seconds = self.seconds_left
+        return "" if seconds is None else f"about {duration(seconds)} left"
 
     @property
     def count(self) -> str:
         """How much of how much is done."""
         return "" if self.total is None else f"{self.done:,} of {self.total:,}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the line as plain values, for other programs."""
+        return {
+            "stage": self.what,
+            "done": self.done,
+            "of": self.total,
+            "text": self.text,
+            "seconds_left": self.seconds_left,
+        }
 
     def __str__(self) -> str:
         what = f"{self.what}: {self.count}" if self.count else self.what
@@ -79,14 +104,20 @@ class Display:
     """Shows lines about work while it runs; use it as a context manager. Threads may report to it.
 
     It also says so when the first run waits for the compiler. ``progress=True`` shows always (plain lines
-    where stderr is not a terminal), False never, None after two seconds in a terminal or a notebook.
+    where stderr is not a terminal), False never, None after two seconds in a terminal or a notebook; commands
+    (``permix.runtime.command``) write a plain line every half minute where stderr is neither. Where
+    the environment variable ``PERMIX_PROGRESS_FILE`` names a file, the lines go there instead.
     """
 
     def __init__(self, progress: bool | None) -> None:
         progress = checked_progress(progress)
-        self._live = progress is not False and is_live()
-        self._plain = progress is True and not self._live
-        patience = LINE_SECONDS if self._plain else 0.0 if progress else PATIENCE_SECONDS
+        named = os.environ.get(FILE_VARIABLE)
+        self._file = Path(named) if named and progress is not False else None
+        self._live = self._file is None and progress is not False and is_live()
+        rare = progress is None and RUNNING["command"]
+        self._plain = self._file is None and not self._live and (progress is True or rare)
+        self._between = FILE_SECONDS if self._file else RARE_SECONDS if rare else LINE_SECONDS
+        patience = self._between if self._plain else 0.0 if progress or self._file else PATIENCE_SECONDS
         self._next = time.monotonic() + patience
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -98,8 +129,8 @@ class Display:
 
     @property
     def wanted(self) -> bool:
-        """Whether anything may be written to stderr at all."""
-        return self._live or self._plain
+        """Whether anything may be shown at all."""
+        return self._live or self._plain or self._file is not None
 
     def __enter__(self) -> Self:
         if self.wanted:
@@ -110,6 +141,9 @@ class Display:
         self._ended.set()
         if self._ticker.is_alive():
             self._ticker.join(1.0)
+        if self._file is not None and self._all_lines():
+            self.look()
+            self._write(self._file)
         if self._rich is not None:
             self.look()
             self._draw(self._rich)
@@ -151,7 +185,11 @@ class Display:
             return
         try:
             self.look()
-            self._next = time.monotonic() + (LINE_SECONDS if self._plain else REDRAW_SECONDS)
+            pause = self._between if self._plain or self._file else REDRAW_SECONDS
+            self._next = time.monotonic() + pause
+            if self._file is not None:
+                self._write(self._file)
+                return
             if self._plain:
                 self.print_lines()
                 return
@@ -161,6 +199,16 @@ class Display:
             self._draw(self._rich)
         finally:
             self._lock.release()
+
+    def _write(self, file: Path) -> None:
+        """Replace the file by one with the lines as they are now; a full disk must not end the work."""
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+        try:
+            temporary.write_text(json.dumps([line.as_json() for line in self._all_lines()]), "utf-8")
+            os.replace(temporary, file)
+        except OSError as error:
+            self._file = None
+            warnings.warn(f"{file}: progress cannot be written ({error})", PermixWarning, stacklevel=3)
 
     def print_lines(self) -> None:
         """Write the lines as plain text, where that was asked for."""
@@ -213,12 +261,12 @@ def _rich_display() -> Progress:
     )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a time as people say it.
 
     Examples
     --------
-    >>> [_duration(seconds) for seconds in (0.2, 59.4, 60, 3599, 3700, 100_000)]
+    >>> [duration(seconds) for seconds in (0.2, 59.4, 60, 3599, 3700, 100_000)]
     ['1 s', '59 s', '1 min', '60 min', '1 h 2 min', '27 h 47 min']
     """
     whole = max(1, round(seconds))

@@ -77,6 +77,8 @@ class ComponentSelection:
         Whether the best number is the largest that was tried, so that a larger one may be better still.
     estimator : str
         Name of the estimator, such as "MallowsMixture".
+    out_of_time : bool
+        Whether it was a limit of time that stopped the search.
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
         What numbers were compared by.
 
@@ -110,6 +112,7 @@ class ComponentSelection:
     n_beyond: int = 0
     at_limit: bool = False
     estimator: str = "MallowsMixture"
+    out_of_time: bool = False
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out"
 
     @property
@@ -117,7 +120,8 @@ class ComponentSelection:
         """Why larger numbers were not tried; empty where all were and a smaller one is best."""
         if self.at_limit and not self.interrupted:
             return f"the best number, {self.best}, is the largest that was tried: a larger one may be better"
-        why = "stopped by the user" if self.interrupted else "clearly worse than the best"
+        stopped = "time ran out" if self.out_of_time else "stopped by the user"
+        why = stopped if self.interrupted else "clearly worse than the best"
         return f"{why}: larger numbers were not tried" if self.untried else ""
 
     @property

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 from permix import Mallows, MallowsKDE
@@ -19,7 +18,8 @@ from permix.consensus.kemeny import kemeny
 from permix.data import Preferences, Rankings
 from permix.errors import DataError, PermixWarning
 from permix.runtime import progress
-from tests.every_run import turns_in_every_run
+from tests.estimators.conventions import conventions
+from tests.every_run import first_in_every_run, turns_in_every_run
 from tests.oracles import mallows_kde as oracle
 from tests.oracles.posets_all import closure, is_partitioned, labeled_posets, random_posets
 
@@ -281,7 +281,7 @@ def partial():
     return training, counts, queries
 
 
-@pytest.mark.parametrize("dispersion", [0.2, 0.7])
+@pytest.mark.parametrize("dispersion", first_in_every_run([0.7, 0.2]))
 def test_sampled_densities_are_right_within_their_errors(partial, dispersion):
     training, counts, queries = partial
     values, errors = log_density(
@@ -396,11 +396,9 @@ class FromScores(MallowsKDE):
         return Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable"))
 
 
-@parametrize_with_checks(
-    [FromScores(0.5, random_state=0, progress=False)],
-    expected_failed_checks=lambda estimator: {
-        "check_fit2d_1feature": "one item has one ranking; such data are refused"
-    },
+@conventions(
+    FromScores(0.5, random_state=0, progress=False),
+    cannot_apply={"check_fit2d_1feature": "one item has one ranking; such data are refused"},
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -30,7 +30,7 @@ from tests.oracles.twins import TEMPERED, TwinFamily
 ROWS = np.array([[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 1], [1, 1, 1]])
 COLUMNS = np.array([[0, 0, 1], [0, 1, 2], [1, 1, 0], [2, 0, 0]])
 ALPHA, BETA = 1.3, 1.0
-N_SWEEPS = 20_000
+N_SWEEPS = 10_000
 
 
 def state_of(beta=BETA, prior=None):

@@ -21,7 +21,7 @@ FAMILIES = pytest.mark.parametrize(
     "name", first_in_every_run(dict.fromkeys(["categorical", "gaussian", *CASES]), 2)
 )
 CLUSTERS, PSEUDO_COUNTS = (2, 2), (0.4, 0.7)
-N_STEPS = 40_000
+N_STEPS = 10_000
 
 
 def tiny(name):

@@ -44,7 +44,7 @@ def no_data():
 
 @cache
 def forward(budget):
-    return forward_features(np.random.default_rng(7), budget, 5000)
+    return forward_features(np.random.default_rng(7), budget, 4000)
 
 
 def chain_features(move, budget, n, seed=3):
@@ -61,7 +61,7 @@ def chain_features(move, budget, n, seed=3):
 # Single moves: what they leave as it was is looked at in every run elsewhere, without and with data.
 @pytest.mark.parametrize("name", first_in_every_run(MOVES))
 def test_chain_reproduces_the_prior(name):
-    features, _ = chain_features(MOVES[name], 1.0, 5000)
+    features, _ = chain_features(MOVES[name], 1.0, 2500)
     assert largest_z(features, forward(1.0)) < MOST
 
 
@@ -83,7 +83,7 @@ def test_chain_reproduces_the_prior_of_a_larger_budget():
 
 
 def test_oracle_rejects_another_budget():
-    features, _ = chain_features(mondrian_moves(), 1.2, 4000)
+    features, _ = chain_features(mondrian_moves(), 1.2, 2000)
     assert largest_z(features, forward(1.0)) > MOST
 
 
@@ -103,7 +103,7 @@ def test_places_stay_uniform():
     state = MondrianState(no_data(), 1.5, rng)
     move = mondrian_moves()
     rows = []
-    for _ in range(4000):
+    for _ in range(2000):
         move.step(rng, state)
         rows.append(np.concatenate(state.places))
     rows = np.array(rows)

@@ -94,7 +94,7 @@ def test_commas_in_numbers_stay_text_where_they_may_mean_something_else(tmp_path
         (b"a,b\n1,2,3\n", "line 2: 3 fields where the first line has 2", 2),
         (b"a,b,a\n1,2,3\n", "line 1: two columns are called 'a'; rename one", 1),
         (b"a,,\n1,2,3\n", "line 1: two columns have no name", 1),
-        (b"a,b\n1,caf\xe9\n", r"line 2: byte 0xe9 is not UTF-8.*CSV UTF-8", 2),
+        ("a,b\n1,café\n2,caf".encode() + b"\xe9\n", r"line 3: byte 0xe9 is not UTF-8.*CSV UTF-8", 3),
         (b'a,b\n1,"2\n', "line 2: unexpected end of data", 2),
         (gzip.compress(b"a,b\n1,2\n" * 30, mtime=0)[:-5], "truncated", None),
     ],

@@ -226,6 +226,57 @@ def test_oddities_that_are_refused(read, change, why):
 
 def test_latin_1_is_told_with_its_line(tmp_path):
     path = tmp_path / "x.soi"
-    path.write_bytes((HEAD.replace("東京", "x").format(1, 2) + "1: 2,1\n").encode("latin-1"))
-    with pytest.raises(FileFormatError, match="line 4: byte 0xeb is not UTF-8"):
-        permix.read(path)
+    text = HEAD.replace("東京", "x").format(1, 2) + "1: 2,1\n"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.warns(permix.errors.PermixWarning, match="line 4: not UTF-8, and read as Windows-1252"):
+        votes = permix.read(path)
+    path.write_text(text, encoding="utf-8")
+    assert permix.read(path).items == votes.items
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'id,ranking\n1,"1. Tea, 2. Milk"\n2,"1. Milk, 2. Tea"\n',
+        "id,ranking\n1,1) Tea; 2) Milk\n2,(1) Milk; (2) Tea\n",
+        "id,ranking\n1,1. Tea > 2. Milk\n2,1. Milk > 2. Tea\n",
+    ],
+)
+def test_numbers_before_items_in_a_cell_are_places(read, text):
+    for options in ({}, {"layout": "orders"}):
+        votes = read(text, **options)
+        assert votes.items == ("Tea", "Milk")
+        assert votes.orders.tolist() == [[0, 1], [1, 0]]
+
+
+def test_numbers_that_stay_with_an_item_are_its_name(read):
+    votes = read("id,ranking\n1,2. Milk; 1. Tea\n2,1. Tea; 2. Milk\n")
+    assert set(votes.items) == {"1. Tea", "2. Milk"}
+    assert set(read("id,ranking\n1,10:30; 11:30\n2,11:30; 10:30; 10:00\n").items) == {
+        "10:30",
+        "11:30",
+        "10:00",
+    }
+
+
+@pytest.mark.parametrize(
+    "cells", [("2. Tea; 1. Milk", "2. Milk; 1. Tea"), ("Tea:1; Milk:2", "Tea:2; Milk:1")]
+)
+def test_numbers_of_items_that_could_be_ranks_are_asked_about(read, cells):
+    with pytest.raises(
+        DataError, match=r"line 2: the numbers in .* could be ranks, scores or parts of names"
+    ):
+        read(f"id,ranking\n1,{cells[0]}\n2,{cells[1]}\n")
+
+
+@pytest.mark.parametrize(
+    "names", ["Ann points,Bo points", "Ann_score,Bo_score", "Rate from 1 to 2 [Ann],Rate from 1 to 2 [Bo]"]
+)
+def test_columns_called_scores_are_no_ranks_in_silence(read, names):
+    """Borda points are permutations as well, and the highest is the best."""
+    text = f"voter,{names}\nx,2,1\ny,1,2\nz,2,1\n"
+    with pytest.raises(DataError, match=r"says that these are scores.*layout='ratings'.*layout='ranks'"):
+        read(text)
+    first = read(text, layout="ratings").pairwise_counts()
+    assert first.tolist() == read(text, layout="ranks").pairwise_counts().T.tolist() == [[0, 2], [1, 0]]
+    assert read("voter,rating,Bo\nx,2,1\ny,1,2\nz,2,1\n").n_items == 2  # one item is called so

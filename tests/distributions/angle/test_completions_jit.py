@@ -251,16 +251,22 @@ def moved_as_subset(order, item, distance, listed, below):
     return moved(order, item, distance, listed, False)
 
 
-def proposal_distribution(listed, below, tilts, scores, fair=True):
-    """Probabilities of (item, signed distance) from the bits they are made of."""
-    t, floor = len(tilts), len(listed) if below else 0
-    calm = calm_octave(listed, below, tilts, scores)
+@cache
+def distances_of(n_places, calm):
+    """Probabilities of distances from the bits they are made of."""
     distances = {}
     for may_be_short, share in ((True, 1 / 8), (False, 7 / 8)):
         for octave_bits in range(64):
             for place_bits in range(1024):
-                distance = distance_of(may_be_short, octave_bits, place_bits, t - floor, calm)
+                distance = distance_of(may_be_short, octave_bits, place_bits, n_places, calm)
                 distances[distance] = distances.get(distance, 0.0) + share / 65536
+    return distances
+
+
+def proposal_distribution(listed, below, tilts, scores, fair=True):
+    """Probabilities of (item, signed distance) from the bits they are made of."""
+    t, floor = len(tilts), len(listed) if below else 0
+    distances = distances_of(t - floor, calm_octave(listed, below, tilts, scores))
     distribution = {}
     for kind in range(32):
         among = leaders(kind, listed, below, t)

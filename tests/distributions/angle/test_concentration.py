@@ -189,7 +189,7 @@ def test_digamma(x):
 
 def test_divergence_of_gamma_distributions():
     rng = np.random.default_rng(0)
-    for a, b, a0, b0 in rng.gamma(2.0, 1.5, size=(20, 4)) + 0.5:
+    for a, b, a0, b0 in rng.gamma(2.0, 1.5, size=(8, 4)) + 0.5:
         q, p = stats.gamma(a, scale=1 / b), stats.gamma(a0, scale=1 / b0)
         exact = integrate.quad(lambda k, q=q, p=p: q.pdf(k) * (q.logpdf(k) - p.logpdf(k)), 0, q.isf(1e-13))[0]
         assert gamma_jit.gamma_divergence(a, b, a0, b0) == pytest.approx(exact, rel=1e-6, abs=1e-8)
@@ -321,7 +321,7 @@ def test_directions_are_von_mises_fisher_in_the_plane(t, kappa):
     mean = rng.standard_normal(t)
     mean -= mean.mean()
     mean /= np.linalg.norm(mean)
-    n = 20_000
+    n = 8_000
     drawn = np.array([draw_direction(rng, mean, kappa) for _ in range(n)])
     np.testing.assert_allclose(drawn.sum(axis=1), 0.0, atol=1e-11)
     np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, atol=1e-11)

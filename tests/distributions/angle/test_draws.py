@@ -13,6 +13,7 @@ from permix.distributions.angle.normalizers import log_sum
 from permix.distributions.angle.scores import standard_scores
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream
+from tests.every_run import first_in_every_run
 from tests.oracles.ranking_models import total_variation, total_variation_bound
 
 KEY = np.array([7, 8], np.uint64)
@@ -127,9 +128,10 @@ def test_weights_estimate_the_sum(kind, per_item):
     assert weights.sum() ** 2 / (weights @ weights) > 0.8 * n
     if per_item == 2.0:  # draws of one distribution weighted as if from another
         other = kernels.balancing_potentials(0.5 * tilts, scores)
-        log_q = np.array([log_proposal(r.tolist(), 0.5 * tilts, scores, *other) for r in orders])
-        wrong = np.exp(tilts[orders] @ scores - log_q - exact)
-        assert abs(wrong.mean() - 1.0) > 4 * wrong.std(ddof=1) / np.sqrt(n)
+        some = orders[:800]
+        log_q = np.array([log_proposal(r.tolist(), 0.5 * tilts, scores, *other) for r in some])
+        wrong = np.exp(tilts[some] @ scores - log_q - exact)
+        assert abs(wrong.mean() - 1.0) > 4 * wrong.std(ddof=1) / np.sqrt(len(some))
 
 
 @pytest.mark.parametrize("t", [2, 3, 4, 9, 16])
@@ -226,7 +228,7 @@ def adjacent_exchanges(rng, tilts, scores, n_exchanges, rows):
         rows[chains[taken], upper[taken] + 1] = above[taken]
 
 
-@pytest.mark.parametrize("kind", ["aligned", "normal"])
+@pytest.mark.parametrize("kind", first_in_every_run(["normal", "aligned"]))
 def test_thousand_items_at_concentration_2t_from_opposite_starts(kind):
     t, n_chains, sweeps = 1000, 48, 50
     direction = direction_of(t, kind)
@@ -256,7 +258,7 @@ def test_thousand_items_at_concentration_2t_from_opposite_starts(kind):
 
 
 def test_thousand_items_forget_where_they_were():
-    t, n_chains = 1000, 250
+    t, n_chains = 1000, 120
     direction = direction_of(t)
     tilts, scores = 2.0 * t * direction, standard_scores(t)
     _, _, rows, _ = importance(tilts, scores, n_chains)

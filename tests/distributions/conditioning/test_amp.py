@@ -19,6 +19,7 @@ from permix.distributions.conditioning.draws import Jobs, amp_draws, log_mean_ex
 from permix.kernels.orders import insertion_code, invert_order
 from permix.kernels.streams import fill_uniform, new_stream, open_stream, padded
 from permix.runtime.threads import at_most
+from tests.every_run import first_in_every_run
 from tests.oracles import posets_all as oracle
 from tests.oracles.ranking_models import total_variation, total_variation_bound
 from tests.reference.amp_dense import amp_dense
@@ -83,15 +84,25 @@ def test_equation_15_on_every_poset(dispersions):
                 np.testing.assert_allclose(np.exp(log_q), probabilities_of(posterior, ORDERS), atol=1e-14)
 
 
-@pytest.mark.parametrize("dispersions", [0.0, 0.3, 0.9, 1.0, (1.0, 0.2, 0.9, 0.5)])
-def test_draws_follow_equation_15(dispersions):
+FIVE = (0.0, 0.3, 0.9, 1.0, (1.0, 0.2, 0.9, 0.5))
+
+
+# Each poset with one of them, and in the slow run with all.
+@pytest.mark.parametrize(
+    ("dispersions", "posets"),
+    first_in_every_run(
+        [*((some, POSETS[k::5]) for k, some in enumerate(FIVE)), *((some, POSETS) for some in FIVE)], 5
+    ),
+    ids=lambda value: len(value) if isinstance(value, list) else None,
+)
+def test_draws_follow_equation_15(dispersions, posets):
     size = 4000
-    preferences = agents_of(POSETS, 4)
+    preferences = agents_of(posets, 4)
     models = models_of(dispersions)
     weight = oracle.geometric(dispersions)
     orders, distances, log_weights = amp(preferences, CENTER, models, size)
     rejected = 0
-    for agent, relation in enumerate(POSETS):
+    for agent, relation in enumerate(posets):
         distribution = oracle.amp_distribution(relation, CENTER, weight)
         bound = total_variation_bound(size, len(distribution))
         assert total_variation(orders[agent], distribution) < bound

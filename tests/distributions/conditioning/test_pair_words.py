@@ -65,12 +65,20 @@ def test_rows_that_say_the_same_are_one():
     assert sorted(same.counts) == [1.0, 2.0]
 
 
-def test_columns_are_the_bits():
-    words, _ = pair_words(Profile.of(some_rows(11, False)))
-    bits = np.unpackbits(words.columns, axis=0, bitorder="little").reshape(2, -1, words.said.shape[1])
-    for lines, kept in zip((words.said, words.against), bits, strict=True):
-        for pair in range(55):
-            np.testing.assert_array_equal(kept[pair], lines[0] >> np.uint64(pair) & np.uint64(1))
+@pytest.mark.parametrize("full", [True, False])
+def test_places_and_losses_are_those_of_rows(full):
+    """How many items a row puts before each, and over all agents, how much more often before than after."""
+    words, which = pair_words(profile := Profile.of(some_rows(12, full)))
+    lost = np.zeros(12)
+    for at, row in enumerate(profile.partitioned):
+        levels = np.full(12, 12)
+        begin, end = profile.preferences.level_indptr[row : row + 2]
+        levels[profile.preferences.level_items[begin:end]] = profile.preferences.levels[begin:end]
+        before = (levels[None] < levels[:, None]).sum(axis=1)
+        np.testing.assert_array_equal(words.n_before(which[at]), before)
+        lost += profile.counts[row] * (before - (levels[None] > levels[:, None]).sum(axis=1))
+    np.testing.assert_allclose(words.lost(), lost)
+    assert lost.any()
 
 
 def test_many_items_and_many_shapes_are_left_to_others():

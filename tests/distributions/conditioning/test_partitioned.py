@@ -87,16 +87,16 @@ def random_profile(rng, n_agents, n_items):
     return Preferences.concat(parts)
 
 
-@pytest.mark.parametrize("n_items", [5, 70])
-def test_disagreements(n_items):
+@pytest.mark.parametrize(("n_items", "n"), [(5, 60), (70, 15)])
+def test_disagreements(n_items, n):
     rng = np.random.default_rng(1)
-    preferences = random_profile(rng, 60, n_items)
+    preferences = random_profile(rng, n, n_items)
     centers = np.array([rng.permutation(n_items) for _ in range(3)], np.int32)
-    rows = np.arange(60)
-    out = np.empty((60, 3), np.int64)
+    rows = np.arange(n)
+    out = np.empty((n, 3), np.int64)
     ranks = np.argsort(centers, axis=1)
-    disagreements(0, 60, preferences.arrays(), rows, ranks, out)
-    for row in range(60):
+    disagreements(0, n, preferences.arrays(), rows, ranks, out)
+    for row in range(n):
         pairs = np.array(list(said(preferences, row)), dtype=int).reshape(-1, 2)
         for k in range(3):
             assert out[row, k] == np.sum(ranks[k][pairs[:, 0]] > ranks[k][pairs[:, 1]])
@@ -135,8 +135,9 @@ def test_tournament_of_drawn_rankings(n_items, dtype):
 @pytest.mark.parametrize(("n", "share"), [(2, 0.3), (10, 0.01), (10, 0.3), (10, 0.499999), (300, 0.2)])
 def test_decay_of_full_rankings(n, share):
     mean = share * n * (n - 1) / 2
-    found = best_decay(50 * mean, 50.0, np.zeros(n + 1), 1e3)
-    assert found == pytest.approx(dispersion_from_mean(mean, n), rel=1e-12)
+    for start in (0.0, 1e-9, 0.4, 999.0, 1e3):
+        found = best_decay(50 * mean, 50.0, np.zeros(n + 1), 1e3, start)
+        assert found == pytest.approx(dispersion_from_mean(mean, n), rel=1e-12)
 
 
 def test_decay_with_blocks_maximizes_the_likelihood():
@@ -154,13 +155,17 @@ def test_decay_with_blocks_maximizes_the_likelihood():
             return decay * distance + total * log_normalizer(decay, n) - inside
 
         best = minimize_scalar(loss, bounds=(0.0, 50.0), method="bounded", options={"xatol": 1e-9})
-        found = best_decay(distance, total, blocks, 50.0)
+        found = best_decay(distance, total, blocks, 50.0, rng.uniform(0.0, 2.0))
         assert loss(found) <= best.fun + 1e-9
         assert found == pytest.approx(best.x, abs=1e-5)
 
 
 def test_decay_at_the_ends():
     blocks = np.zeros(6)
-    assert best_decay(0.0, 10.0, blocks, 7.0) == 7.0
-    assert best_decay(10.0 * 5, 10.0, blocks, 7.0) == 0.0  # half of all pairs and more: no order at all
-    assert best_decay(90.0, 10.0, blocks, 7.0) == 0.0
+    for start in (0.0, 0.3, 6.9999, 7.0):
+        assert best_decay(0.0, 10.0, blocks, 7.0, start) == 7.0
+        assert best_decay(1e-6, 10.0, blocks, 7.0, start) == 7.0
+        assert (
+            best_decay(10.0 * 5, 10.0, blocks, 7.0, start) == 0.0
+        )  # half of all pairs and more: no order at all
+        assert best_decay(90.0, 10.0, blocks, 7.0, start) == 0.0

@@ -31,7 +31,7 @@ from permix.dp_mallows.lists.published_jit import (
     slice_theta,
 )
 from permix.kernels.streams import new_stream, open_stream
-from tests.every_run import pairs_in_every_run
+from tests.every_run import first_in_every_run, pairs_in_every_run
 from tests.oracles.dp_mallows import kolmogorov_bound
 
 # Quadrature in u = ln θ: Gauss and Legendre's rule on 150 panels, ψ summed term by term.
@@ -352,17 +352,23 @@ def test_beta_decays():
         )
 
 
-@pytest.mark.parametrize("name", ["nothing seen", "some", "many", "above uniform", "weak prior"])
-def test_slices_leave_the_distribution_of_a_decay_invariant(name):
+SLICED = ("nothing seen", "some", "many", "above uniform", "weak prior")
+
+
+@pytest.mark.parametrize(
+    ("name", "n_draws"),
+    first_in_every_run([(name, n_draws) for n_draws in (6_000, 20_000) for name in SLICED], len(SLICED)),
+)
+def test_slices_leave_the_distribution_of_a_decay_invariant(name, n_draws):
     a, c, m = DECAYS[name]
     opened = stream(2)
-    starts = np.array([draw_theta(opened, a, c, m) for _ in range(20_000)])
+    starts = np.array([draw_theta(opened, a, c, m) for _ in range(n_draws)])
     moved = np.array([slice_theta(opened, theta, a, c, m) for theta in starts])
     bound = kolmogorov_bound(len(moved))
     assert kolmogorov(moved, DECAYS[name]) < bound
     assert abs(stats.spearmanr(starts, moved).statistic) < 0.3
     # From one place that is far off, a slice finds the way: rounds forget where they began.
-    far = np.array([slice_theta(opened, 3.0, a, c, m) for _ in range(5_000)])
+    far = np.array([slice_theta(opened, 3.0, a, c, m) for _ in range(n_draws // 4)])
     for _ in range(20):
         far = np.array([slice_theta(opened, theta, a, c, m) for theta in far])
     assert kolmogorov(far, DECAYS[name]) < kolmogorov_bound(len(far))

@@ -137,7 +137,7 @@ def test_chains_do_not_stick_where_decays_are_large(by_chains):
     """One list and a small rate: given a large decay the center hardly moves, yet the chains must."""
     data = [((0, 1, 2), 1)]
     found = GeneralizedMallows.posterior(
-        table(data), prior_strength=0.5, prior_rate=0.05, n_draws=6000, n_thin=3, random_state=1
+        table(data), prior_strength=0.5, prior_rate=0.05, n_draws=2500, n_thin=3, random_state=1
     )
     distribution = oracle.normalized(oracle.center_log_weights(data, N, 0.5, (0.05,) * 3))
     assert total_variation(found.centers, distribution) < total_variation_bound(
@@ -148,7 +148,7 @@ def test_chains_do_not_stick_where_decays_are_large(by_chains):
 def test_chains_with_items_that_no_list_names(by_chains):
     data = [((0, 1), 2), ((1,), 1)]
     found = GeneralizedMallows.posterior(
-        table(data, 5), prior_rate=0.3, n_draws=6000, n_thin=3, random_state=2
+        table(data, 5), prior_rate=0.3, n_draws=2500, n_thin=3, random_state=2
     )
     distribution = oracle.normalized(oracle.center_log_weights(data, 5, 1.0, (0.3,) * 4))
     assert total_variation(found.centers, distribution) < total_variation_bound(

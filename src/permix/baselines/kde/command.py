@@ -16,6 +16,6 @@ COMMAND = ModelCommand(
     examples=("permix fit kde election.soi -o density.permix",),
     parameters=KDEParameters,
     source=VOTES,
-    answers={"density": Answering(), "checks": Answering(("samples", "seed"), needs_data=False)},
+    answers={"score": Answering(("seed",)), "checks": Answering(("samples", "seed"), needs_data=False)},
     draws=True,
 )

@@ -12,7 +12,7 @@ from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
-from permix.cli.rank_answers import read_over_items, score_facts
+from permix.cli.rank_answers import read_over_items, score_facts, score_of
 from permix.cli.votes import Votes
 from permix.data.labels import Array
 from permix.estimators.ranking_lists import as_top_lists
@@ -39,6 +39,11 @@ def groups(fit: MeanShiftFit, data: NewData, question: Question) -> Answer:
         what, data.votes.agents_of(votes), fit.predict(lists), fit, lists, log_probability=scores
     )
     return answer._replace(facts=score_facts(float(np.average(scores, weights=lists.counts)), votes))
+
+
+def score(fit: MeanShiftFit, data: NewData, question: Question) -> Answer:
+    """Say how probable what each agent said is."""
+    return score_of(fit, fit.items, data, question)
 
 
 def _answer(

@@ -15,20 +15,25 @@ from permix.estimators.ranking_checks import check_rankings, needed
 from permix.posterior.checks import FitChecks
 
 
-def fit_checks(fit: MeanShiftFit, data: Any, n_replicates: int, random_state: Any) -> FitChecks:
-    """Compare data with draws: a center by its size, a ranking that begins so, a Mallows draw around that."""
+def around_center(fit: MeanShiftFit, chosen: Array, rng: np.random.Generator) -> Array:
+    """Draw a ranking that begins as each chosen center, and a Mallows draw around that."""
     n_items, centers = len(fit.items), fit.centers
     around = Mallows(range(n_items), exp(-fit.decay))
     row, place = np.nonzero(centers.orders >= 0)
     places = np.full((len(centers), n_items), n_items)
     places[row, centers.orders[row, place]] = place
+    # Listed items by their places, the rest behind them in any order.
+    completed = np.argsort(places[chosen] + rng.random((len(chosen), n_items)), axis=1)
+    # A Mallows model around s is one around the identity with its items renamed.
+    return np.take_along_axis(completed, around.sample(len(chosen), rng).orders.astype(np.int64), axis=1)
+
+
+def fit_checks(fit: MeanShiftFit, data: Any, n_replicates: int, random_state: Any) -> FitChecks:
+    """Compare data with draws around centers, which are chosen by their sizes."""
+    centers = fit.centers
 
     def draw(rng: np.random.Generator, n: int) -> Array:
-        chosen = rng.choice(len(centers), size=n, p=centers.counts / centers.n_agents)
-        # Listed items by their places, the rest behind them in any order.
-        completed = np.argsort(places[chosen] + rng.random((n, n_items)), axis=1)
-        # A Mallows model around s is one around the identity with its items renamed.
-        return np.take_along_axis(completed, around.sample(n, rng).orders.astype(np.int64), axis=1)
+        return around_center(fit, rng.choice(len(centers), size=n, p=centers.counts / centers.n_agents), rng)
 
     return check_rankings(needed(data), draw, n_replicates, random_state)
 

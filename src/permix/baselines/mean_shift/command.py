@@ -17,5 +17,5 @@ COMMAND = ModelCommand(
     parameters=MeanShiftParameters,
     source=VOTES,
     labels=AGENT_LABELS,
-    answers={"groups": Answering(), "checks": Answering(("samples", "seed"))},
+    answers={"groups": Answering(), "score": Answering(("seed",)), "checks": Answering(("samples", "seed"))},
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from permix.baselines.mean_shift.fit import MeanShiftFit
 from permix.cli import fit_tables
-from permix.cli.output import count_of, fitting, print_table, terminal_width
+from permix.cli.output import count_of, print_table
 
 # A terminal shows at most so many groups.
 MAX_GROUPS = 30
@@ -36,20 +36,13 @@ def report(fit: MeanShiftFit) -> dict[str, Any]:
 def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     found = report["groups"]
-    width = terminal_width() - len("group  agents  share  ")
     print_table(
         f"{fit_tables.data_title(report, title)}, {count_of(len(found), 'group')} by blurring mean-shift",
-        ["group", "agents", "share", "center, best first"],
-        [
-            [
-                k + 1,
-                part["agents"],
-                f"{part['share']:.1%}",
-                fitting(fit_tables.called(report, part["center"]), width),
-            ]
-            for k, part in enumerate(found[:MAX_GROUPS])
-        ],
+        ["group", "agents", "share"],
+        [[k + 1, part["agents"], f"{part['share']:.1%}"] for k, part in enumerate(found[:MAX_GROUPS])],
     )
+    orders = [fit_tables.called(report, part["center"]) for part in found[:MAX_GROUPS]]
+    fit_tables.print_orders("Centers, best first", orders)
     if len(found) > MAX_GROUPS:
         print(f"... and {count_of(len(found) - MAX_GROUPS, 'smaller group')}; --json shows all")
     print(fit_tables.likelihood_line(report, " of Mallows models at the centers"))

@@ -107,6 +107,10 @@ class CellFamily(abc.ABC):
     def means(self, n: Array, sums: Array) -> Array:
         """Return the posterior mean of each block's cells, in the user's units."""
 
+    @abc.abstractmethod
+    def mean_variances(self, n: Array, sums: Array) -> Array:
+        """Return the posterior variance of the mean of each block, in the user's units squared."""
+
     def observed_means(self, n: Array, sums: Array) -> Array:
         """Return the mean of each block's cells as they are, in the user's units; NaN of none."""
         with np.errstate(invalid="ignore"):
@@ -243,6 +247,13 @@ class CategoricalCells(CellFamily):
             raise DataError("levels that are text have no mean; see the probabilities")
         return self.probabilities(n, sums) @ np.array(self.levels, dtype=np.float64)
 
+    def mean_variances(self, n: Array, sums: Array) -> Array:
+        """Return the variance of the mean level, whose probabilities have a Dirichlet distribution."""
+        levels = np.array(self.levels, dtype=np.float64)
+        probabilities = self.probabilities(n, sums)
+        spread = probabilities @ levels**2 - (probabilities @ levels) ** 2
+        return np.maximum(spread, 0.0) / (n + self.pseudo_count * self.n_slots + 1.0)
+
     def shares(self, n: Array, sums: Array) -> Array:
         """Return which share of each block's cells has each level; NaN of none."""
         with np.errstate(invalid="ignore"):
@@ -372,6 +383,11 @@ class PoissonCells(CellFamily):
         shape, rate = self._posterior(n, sums)
         return shape / rate
 
+    def mean_variances(self, n: Array, sums: Array) -> Array:
+        """Return the variance of the rate, which has a Gamma distribution."""
+        shape, rate = self._posterior(n, sums)
+        return shape / rate**2
+
     def parameters(self, n: Array, sums: Array) -> dict[str, Array]:
         """Posterior mean of the rate."""
         return {"rates": self.means(n, sums)}
@@ -481,6 +497,11 @@ class GaussianCells(CellFamily):
         """Posterior mean of the mean."""
         mean, scale = self._units
         return mean + scale * self._posterior(n, sums)[0]
+
+    def mean_variances(self, n: Array, sums: Array) -> Array:
+        """Return the variance of the mean at the expected precision: over all, few cells have none."""
+        _, strength, shape, rate = self._posterior(n, sums)
+        return self._units[1] ** 2 * rate / (strength * shape)
 
     def parameters(self, n: Array, sums: Array) -> dict[str, Array]:
         """Posterior mean of the mean, and the standard deviation at the expected precision."""

@@ -82,6 +82,10 @@ class LineFamily(abc.ABC):
         """Return the lines as they are: cells that are missing are no part of them."""
         return data
 
+    def filled_cells(self, data: Any) -> None:
+        """Return None: nothing is filled in."""
+        return
+
 
 class LineCountFamily(LineFamily):
     """Clusters of lines under a Dirichlet prior of the levels of each block.

@@ -68,4 +68,5 @@ def matrix_moves(n_rows: int, n_columns: int) -> Move:
 
 
 def _usual(n: int) -> list[Move]:
-    return [Gibbs(), SplitMerge(n_proposals=min(n, MOST_PROPOSALS)), Concentration()]
+    # Of a matrix with many missing cells, none of the splits and merges of random pairs is accepted.
+    return [Gibbs(), SplitMerge("informed", n_proposals=min(n, MOST_PROPOSALS)), Concentration()]

@@ -18,16 +18,17 @@ from permix.errors import Argument, DataError
 
 # Only the order of these numbers matters; words of one scale are comparable, others rarely meet.
 _WORDS = {
-    4.0: "best excellent love loved outstanding",
+    4.0: "best excellent love loved outstanding always",
     2.0: "yes approve approved approval agree agreed like liked for favor favour support supported accept "
-    "accepted good positive up upvote favorable favourable preferred pro want wanted",
+    "accepted good positive up upvote favorable favourable preferred pro want wanted satisfied important "
+    "likely often useful helpful interested",
     1.0: "acceptable ok okay fair satisfactory ifneedbe",
     0.0: "neutral maybe perhaps skip skipped pass passed abstain abstained abstention undecided indifferent "
     "unsure neither average medium mixed noopinion noresponse dontknow blank",
     -2.0: "no disapprove disapproved disapproval disagree disagreed dislike disliked against oppose opposed "
     "reject rejected bad poor negative down downvote unfavorable unfavourable con unacceptable insufficient "
-    "unwanted veto vetoed",
-    -4.0: "worst terrible hate hated awful conflict",
+    "unwanted veto vetoed dissatisfied unsatisfied unimportant unlikely rarely useless unhelpful",
+    -4.0: "worst terrible hate hated awful conflict never",
 }
 _VALUE = {word: value for value, words in _WORDS.items() for word in words.split()}
 _MORE = re.compile(r"(?:very|strongly|strong|definitely|completely|absolutely|totally|fully|highly)(.+)")
@@ -85,6 +86,12 @@ def _by_names(names: Sequence[str]) -> tuple[int, ...] | None:
     if np.all(steps <= 0):
         return tuple(range(len(names)))
     return tuple(range(len(names)))[::-1] if np.all(steps >= 0) else None
+
+
+def word_value(name: str) -> float | None:
+    """How good a word of a scale is, None where it is not known; only the order of values matters."""
+    bare = re.sub(r"[\W_\d]", "", name.lower())
+    return 0.0 if re.fullmatch(r"neither.+nor.+", bare) else _value(name)
 
 
 def _value(name: str) -> float | None:

@@ -34,10 +34,10 @@ from permix.data.io import cells_layout as layout_of
 from permix.data.io.category_cells import read_categories
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.containers.numpy_files import read_sparse
-from permix.data.io.headers import DECIMAL_COMMA, NOTHING, has_header, is_number, split_header
+from permix.data.io.headers import NOTHING, has_header, is_number, split_header
 from permix.data.io.item_table import attributes_from
 from permix.data.io.polis import is_polis, read_polis
-from permix.data.io.table_columns import Table, missing_mask, naturals
+from permix.data.io.table_columns import Table, decimal_points, missing_mask, naturals
 from permix.data.io.text_files import PathLike, check_file, plain_suffix
 from permix.data.labels import Array, Label, as_column, as_objects, factorize, repeats
 from permix.errors import Argument, DataError, ParameterError, PermixWarning, Wording, about_parameters
@@ -453,13 +453,5 @@ def _table_of_file(
     names: list[Label] = list(range(len(lines.fields[0]))) if found is None else list(found)
     table = Table.of_lines(path, names, lines)
     if delimiter == ";":
-        table.columns[:] = [_decimal_points(column) for column in table.columns]
+        table.columns[:] = [decimal_points(column) for column in table.columns]
     return table
-
-
-def _decimal_points(column: Array) -> Array:
-    """Read 1,5 as 1.5 where all entries are such numbers: so spreadsheets write where the mark is a comma."""
-    entries = column.tolist()
-    if not all(entry in NOTHING or re.fullmatch(DECIMAL_COMMA, entry) for entry in entries):
-        return column
-    return as_objects([entry.replace(",", ".") for entry in entries])

@@ -22,6 +22,7 @@ USUAL_NAMES = {
     "agent": _with_ids(
         *("agent", "assessor", "customer", "judge", "participant", "person", "rater", "respondent"),
         *("reviewer", "subject", "user", "voter", "ballot", "response", "annotator", "evaluator", "labeler"),
+        *("student", "employee", "member", "wähler", "teilnehmer", "votant", "électeur"),
     )
     | {"castvoterecord"},
     "item": _with_ids(
@@ -32,11 +33,20 @@ USUAL_NAMES = {
     "better": frozenset(["better", "chosen", "preferred", "prefers", "topitem", "winner"]),
     "worse": frozenset(["bottomitem", "loser", "over", "rejected", "worse"]),
     "count": frozenset(["ballots", "count", "counts", "freq", "frequency", "multiplicity", "n", "votes"])
-    | {"nagents", "nvoters"},
+    | {
+        "nagents",
+        "nvoters",
+        "weight",
+        "weights",
+        "numberofballots",
+        "numberofvotes",
+        "numberofvoters",
+        "anzahl",
+    },
     "unlisted": frozenset(["unlisted"]),
 }
 # Taken for the agent where no column has a name that says more.
-_PERHAPS_AGENT = frozenset(["id", "name"])
+_PERHAPS_AGENT = frozenset(["id", "name", "#"])
 LONG_RANKS = frozenset(["level", "place", "position", "rank"])
 
 

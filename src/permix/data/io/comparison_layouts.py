@@ -172,7 +172,7 @@ def _matches(table: Table, ties: str) -> Compared:
     audit = []
     if n_ties:
         done = "left out" if ties == "drop" else "count as a vote for either side"
-        audit.append(Entry("ties", done, n_ties))
+        audit.append(Entry("ties", done, n_ties, rule="ties"))
         if ties == "both":
             tied = np.flatnonzero(result == TIE)
             better = np.concatenate([better, 2 * tied, 2 * tied + 1])

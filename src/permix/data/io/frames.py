@@ -11,6 +11,7 @@ import numpy as np
 
 from permix.data.io import headers
 from permix.data.io.containers.lines import read_lines
+from permix.data.io.table_columns import DECIMAL_COMMA
 from permix.data.io.text_files import PathLike
 from permix.errors import FileFormatError
 
@@ -67,6 +68,6 @@ def read_frame(
             known = frame[name].dropna()
             if infer_dtype(known) != "string" or not known.str.contains(",").any():
                 continue
-            if known.str.fullmatch(headers.DECIMAL_COMMA).all():
+            if known.str.fullmatch(DECIMAL_COMMA).all():
                 frame[name] = known.str.replace(",", ".").astype(np.float64)
     return frame

@@ -17,14 +17,13 @@ import numpy as np
 from permix.data.cells_codes import stands_for_nothing
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.containers.lines import Lines
-from permix.data.io.table_columns import BLANK, refuse_same_names
+from permix.data.io.table_columns import BLANK, DECIMAL_COMMA, refuse_same_names
 from permix.data.io.text_files import PathLike, shorten
 from permix.errors import Argument, DataError, FileFormatError, Message, PermixWarning, about_parameters
 
 # Not "None" or "none", which are answers that people give.
-NOTHING = BLANK | {"N/A", "n/a", "#N/A", "NULL", "null", "<NA>"}
-DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
-_ROLES = frozenset().union(*USUAL_NAMES.values()) | {"id", "name", "index"}
+NOTHING = BLANK
+_ROLES = frozenset().union(*USUAL_NAMES.values()) | {"id", "name", "index", "#"}
 
 Fields = list[list[str]]
 # From so many lines on, numbers of a row come back below.

@@ -6,16 +6,18 @@ import csv
 import re
 from typing import NamedTuple
 
-from permix.data.io import abif
 from permix.data.io.ballots.source import Source
 from permix.data.io.containers.lines import container
 from permix.data.io.containers.text import COLONS, guess_delimiter
-from permix.data.io.text_files import PREFLIB, TABLES, PathLike, plain_suffix
+from permix.data.io.profiles import abif, blt, condorcet
+from permix.data.io.text_files import PREFLIB, PROFILES, TABLES, PathLike, plain_suffix
 from permix.errors import DataError
 
 TITLES = {
     "preflib": "PrefLib",
     "abif": abif.TITLE,
+    "blt": blt.TITLE,
+    "condorcet": condorcet.TITLE,
     "orders": "Lists of item numbers, as the sushi data have them",
     "table": "Table",
 }
@@ -24,7 +26,7 @@ _ORDERS = re.compile(r"[0-9]+ +1\n(0 +[0-9]+( +[0-9]+)+ *\n)+")
 
 
 class Kind(NamedTuple):
-    """A kind of file: ``preflib``, ``abif``, ``orders`` or ``table``, and by what it was recognized."""
+    """A kind of file, by a name of ``TITLES``, and by what it was recognized."""
 
     name: str
     why: str
@@ -40,8 +42,8 @@ def kind_of(path: PathLike) -> Kind:
     ending = plain_suffix(path)
     if ending in PREFLIB:
         return Kind("preflib", f"the ending .{ending}")
-    if ending == "abif":
-        return Kind("abif", "the ending .abif")
+    if ending in PROFILES:
+        return Kind(PROFILES[ending], f"the ending .{ending}")
     if ending in TABLES:
         return Kind("table", f"the ending .{ending}")
     held = container(path)
@@ -51,12 +53,12 @@ def kind_of(path: PathLike) -> Kind:
     head = head.replace("\r\n", "\n")
     found = _of_text(path, head)
     if found is None:
-        endings = ", ".join(f".{suffix}" for suffix in (*PREFLIB, "abif", *TABLES))
+        endings = ", ".join(f".{suffix}" for suffix in (*PREFLIB, *PROFILES, *TABLES))
         raise DataError(
             f"{path}: neither the ending nor the content says what this is. Files are read by their endings "
             f"({endings}, with .gz or without); with another ending, by what is in them: tables, PrefLib, "
-            "ABIF, and ballots of Dominion, Hart, ES&S, Clear Ballot, NIST's common data format, Scottish "
-            "councils and VoteKit"
+            "ABIF, BLT, and ballots of Dominion, Hart, ES&S, Clear Ballot, NIST's common data format, "
+            "Scottish councils and VoteKit"
         )
     return found
 
@@ -68,6 +70,12 @@ def _of_text(path: PathLike, head: str) -> Kind | None:
         return Kind("preflib", "its header, which is that of PrefLib")
     if abif.looks_like(head):
         return Kind("abif", "lines of the form 'count: A>B'")
+    if condorcet.looks_like(head):
+        return Kind(
+            "condorcet", "lines of the form 'A > B * count' or '3X A > B', or parameters '#/Candidates: …'"
+        )
+    if blt.looks_like(head):
+        return Kind("blt", "two numbers, then lines of numbers that end with 0")
     if _ORDERS.match(head) and not _ORDERS.sub("", head).strip(" 0123456789"):
         return Kind("orders", "a line '10 1', then lines '0 10' and item numbers")
     delimiter = guess_delimiter(path, head)

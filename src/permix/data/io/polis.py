@@ -16,11 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from permix.data.attributes import NONE, Attributes, from_text
+from permix.data.ballots import Entry
 from permix.data.cells import Cells
 from permix.data.cells_codes import MissingCodes
 from permix.data.io.table_columns import no_column
 from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import as_objects
+from permix.data.levels import Scores
+from permix.data.preferences import Preferences
 from permix.errors import DataError, FileFormatError
 
 VOTES = ("timestamp", "comment-id", "voter-id", "vote")
@@ -82,6 +85,30 @@ def read_polis(
         new_rows=new_rows,
         covariates=_covariates(path, kind, people, group_columns),
         item_attributes=known,
+    )
+
+
+def read_polis_votes(path: PathLike, group_columns: Sequence[str] = ()) -> Preferences:
+    """Read a Polis conversation as preferences: what somebody agrees with is above what they pass or reject.
+
+    Statements that were not shown are unknown. ``metadata["CLEANING"]`` says that votes were read so.
+    """
+    kind = is_polis(path)
+    assert kind is not None
+    cells = read_polis(path, kind, MissingCodes(None), group_columns=group_columns)
+    score = {"agree": 1.0, "pass": 0.0, "disagree": -1.0}
+    values = np.array([score[str(value)] for value in cells.values.tolist()])
+    names = tuple(cells.column_names or ())
+    people = np.array(cells.row_names, dtype=object)
+    scores = Scores(
+        names, cells.n_rows, people, cells.rows, cells.columns, values, lambda at: f"{path}, vote {at + 1}"
+    )
+    done = "statements agreed with are above those passed, and these above those disagreed with"
+    told = [Entry("a Polis conversation", done, cells.n_rows)._asdict()]
+    read = Preferences._from_scores(scores, False, np.ones(cells.n_rows, dtype=np.int64))
+    metadata = {"FORMAT": "Polis conversation", "CLEANING": told}
+    return read._replaced(
+        metadata=metadata, covariates=cells.covariates, item_attributes=cells.item_attributes
     )
 
 

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 from permix.data.cleaning import Rules, clean
 from permix.data.cleaning_candidates import names_alike
 from permix.data.io import preflib, tables
-from permix.data.io.abif import read_abif, write_abif
+from permix.data.io.ballots.source import Source
 from permix.data.io.item_table import attributes_from
 from permix.data.io.kinds import kind_of
-from permix.data.io.order_files import read_order_file
-from permix.data.io.text_files import PREFLIB, WRITTEN_TABLES, PathLike, check_file, plain_suffix
+from permix.data.io.profiles.abif import read_abif, write_abif
+from permix.data.io.profiles.blt import read_blt, write_blt
+from permix.data.io.profiles.condorcet import read_condorcet
+from permix.data.io.profiles.order_files import read_order_file
+from permix.data.io.text_files import PREFLIB, PROFILES, WRITTEN_TABLES, PathLike, check_file, plain_suffix
 from permix.data.labels import some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
@@ -37,9 +40,9 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
     ----------
     path : path
         ``.soc .soi .toc .toi .cat`` (:func:`permix.read_preflib`); tables ``.csv .tsv .tab .xlsx .parquet
-        .jsonl`` (:func:`permix.read_table`); ``.abif``; ``.gz`` may follow. Or a file, folder or zip of
-        ballots (:func:`permix.read_ballots`), whose marks :func:`permix.clean` turns into rankings. Files
-        with other endings are told by what is in them.
+        .jsonl`` (:func:`permix.read_table`); ``.abif .blt .cvotes``; ``.gz`` may follow. Or a file, folder or
+        zip of ballots (:func:`permix.read_ballots`), whose marks :func:`permix.clean` turns into rankings.
+        Files with other endings are told by what is in them.
     **options
         Passed on. For all: the rules of :func:`permix.clean`. PrefLib files and tables: ``unlisted`` (left
         out, "unknown" for ratings and "below" for all else). PrefLib files: ``strict``, ``categories``.
@@ -70,6 +73,9 @@ def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
             f"{path} is a folder, not a file, and no ballots of Dominion or Hart lie in it"
         )
     check_file(path)
+    conversation = None if _says_layout(options) else _polis(path, options)
+    if conversation is not None:
+        return clean(conversation, **rules) if rules else conversation
     kind = kind_of(path).name
     reader = READERS[kind]
     readers = [reader, tables.from_frame] if kind == "table" else [reader]
@@ -80,6 +86,19 @@ def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
         return clean(found, **rules)
     _warn_of_names_alike(path, found)
     return found
+
+
+def _polis(path: PathLike, options: Mapping[str, Any]) -> Preferences | None:
+    """Read the votes of a Polis conversation; None where a file holds something else."""
+    first = Source(path).head.partition(b"\n")[0]
+    if b"comment-id" not in first and b"group-id" not in first:  # most files: without loading matrices
+        return None
+    from permix.data.io.polis import is_polis, read_polis_votes
+
+    if is_polis(path) is None:
+        return None
+    _refuse_options(path, [name for name in options if name != "group_columns"], "polis")
+    return read_polis_votes(path, list(options.get("group_columns", ())))
 
 
 def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
@@ -97,8 +116,13 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "preflib": preflib.read_preflib,
     "table": tables.read_table,
     "abif": read_abif,
+    "blt": read_blt,
+    "condorcet": read_condorcet,
     "orders": read_order_file,
 }
+
+
+PROFILE_WRITERS = {"abif": write_abif, "blt": write_blt}
 
 
 def _says_layout(options: Mapping[str, Any]) -> bool:
@@ -111,23 +135,22 @@ def _ballots(path: PathLike, sheet: str | None = None) -> Recognized | None:
     """Return the format of ballots that a file has; PrefLib's are told by their ending."""
     from permix.data.io.ballots.formats import recognize
 
-    return None if plain_suffix(path) in (*PREFLIB, "abif") else recognize(path, sheet)
+    return None if plain_suffix(path) in (*PREFLIB, *PROFILES) else recognize(path, sheet)
 
 
 def write(obj: Rankings | Preferences, path: PathLike, **options: Any) -> None:
-    """Write rankings or preferences; the ending says how: PrefLib, ABIF, CSV, TSV or Parquet.
+    """Write rankings or preferences; the ending says how: PrefLib, ABIF, BLT, CSV, TSV or Parquet.
 
     ``layout`` is passed on to :func:`permix.write_table`.
     """
     ending = plain_suffix(path)
     if ending in WRITTEN_TABLES:
         tables.write_table(obj, path, **options)
-    elif ending in (*PREFLIB, "abif"):
-        kind = "abif" if ending == "abif" else "preflib"
-        _refuse_options(path, list(options), kind)
-        write_abif(obj, path) if kind == "abif" else preflib.write_preflib(obj, path)
+    elif ending in (*PREFLIB, *PROFILE_WRITERS):
+        _refuse_options(path, list(options), ending if ending in PROFILE_WRITERS else "preflib")
+        PROFILE_WRITERS.get(ending, preflib.write_preflib)(obj, path)
     else:
-        endings = ", ".join(f".{suffix}" for suffix in (*PREFLIB, "abif", *WRITTEN_TABLES))
+        endings = ", ".join(f".{suffix}" for suffix in (*PREFLIB, *PROFILE_WRITERS, *WRITTEN_TABLES))
         raise DataError(
             f"{path}: the ending says how to write, and this one says nothing; known endings are {endings}"
         )
@@ -138,6 +161,9 @@ _KINDS = {
     "table": "a table",
     "ballots": "a file of ballots",
     "abif": "an ABIF file",
+    "blt": "a BLT file",
+    "condorcet": "a file in the Condorcet election format",
+    "polis": "a Polis conversation",
     "orders": "a file of item numbers",
 }
 

@@ -14,7 +14,8 @@ from permix.data.io.text_files import PathLike
 from permix.data.labels import Array, Label, as_objects, is_missing, repeats, some_names
 from permix.errors import Argument, DataError, FileFormatError
 
-BLANK = frozenset({"", "NA", "NaN", "nan"})
+BLANK = frozenset({"", "NA", "NaN", "nan", "N/A", "n/a", "#N/A", "NULL", "null", "<NA>"})
+DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")  # fits 64 bits; longer ones stay text
 
 
@@ -148,6 +149,14 @@ def numbers(column: Array) -> Array | None:
     except (TypeError, ValueError):
         return None
     return values
+
+
+def decimal_points(column: Array) -> Array:
+    """Read 1,5 as 1.5 where all entries are such numbers: so spreadsheets write where the mark is a comma."""
+    entries = column.tolist()
+    if not all(entry in BLANK or re.fullmatch(DECIMAL_COMMA, entry) for entry in entries):
+        return column
+    return as_objects([entry.replace(",", ".") for entry in entries])
 
 
 def naturals(column: Array) -> Array:

@@ -19,37 +19,38 @@ orders, an entry twice in a row makes ranks, and whole numbers fit both, so the 
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from permix.data.io.column_names import LONG_RANKS, plain
+from permix.data.io.forms.rank_words import CARDINALS, ORDINALS
+from permix.data.io.forms.scales import could_be_scale
 from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
 from permix.data.labels import Array, Label, some_names
-from permix.errors import Argument, DataError, Part, Wording
+from permix.errors import Argument, DataError, NotRankings, Part, PermixWarning, Wording
 
 LAYOUTS = ("orders", "ranks", "pairs", "ratings")
 
-_ORDINALS = (
-    *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
-    *("eleventh", "twelfth"),
+_PLACE = "(?:choice|pick|place|position|preference|pref|pos|wahl|choix)"
+_POSITION = re.compile(
+    rf"{_PLACE}#?(\d+)\Z|(\d+)(?:st|nd|rd|th){_PLACE}?\Z|({'|'.join(ORDINALS)}){_PLACE}?\Z|"
+    rf"{_PLACE}({'|'.join(CARDINALS)})\Z|(\d+){_PLACE}\Z|#(\d+)\Z"
 )
-_PLACE = "(?:choice|pick|place|position|preference|pref|pos)"
-_POSITION = re.compile(rf"{_PLACE}(\d+)\Z|(\d+)(?:st|nd|rd|th){_PLACE}?\Z|({'|'.join(_ORDINALS)}){_PLACE}?\Z")
 _RANKS = Argument("layout", "ranks")
 _OR_NAME_IT = (", or name it with ", Argument("agent_column"), " or ", Argument("count_column"))
 _MANY_ROWS = 20
 _MATRIX = (
     "; the matrix is described by --layout long, and permix fit cocluster --layout long finds its groups"
 )
-_SAYS_NOTHING = re.compile(r"(?:rank|x|v|var|col|column)?(\d+)\Z")
+_SAYS_NOTHING = re.compile(r"(?:ranking|rank|x|v|var|col|column)?(\d+)\Z")
+_SCORES = re.compile(r"(?<![^\W_])(rate|rated|ratings?|scores?|points|pts|stars)(?![^\W_])", re.IGNORECASE)
 _FOR_NUMBERS = Wording(
     "tables of answers or measurements go to permix.DPMixture",
     "tables of answers or measurements are for permix fit dp-mixture",
 )
-_FOR_RATINGS = Wording(
-    "ratings (higher is better) go to permix.Preferences.from_ratings",
-    "ratings (higher is better) stand in lines agent, item, rating and are read with --layout ratings",
-)
+_FOR_RATINGS = ("ratings (higher is better) with ", Argument("layout", "ratings"))
 
 
 def position(name: Label) -> int | None:
@@ -57,8 +58,9 @@ def position(name: Label) -> int | None:
     match = _POSITION.match(plain(name))
     if match is None:
         return None
-    words = match.group(3)
-    return _ORDINALS.index(words) + 1 if words else int(match.group(1) or match.group(2))
+    if match[3] or match[4]:
+        return ORDINALS.index(match[3]) + 1 if match[3] else CARDINALS.index(match[4]) + 1
+    return int(next(filter(None, (match[1], match[2], match[5], match[6]))))
 
 
 def is_place(name: Label) -> bool:
@@ -119,8 +121,11 @@ def _strangers(table: Table, wide: list[int]) -> list[int]:
     return alone if len(alone) <= len(wide) - 2 else []
 
 
-def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
-    """Name the layout of a table; ``wide`` are the columns that are no agent, count or mark."""
+def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequence[str] = ()) -> str:
+    """Name the layout of a table; ``wide`` are the columns that are no agent, count or mark.
+
+    ``called`` are the names of all columns as the file has them, such as ``Question [Item]``.
+    """
     if table.places("better") and table.places("worse"):
         return "pairs"
     if agent is not None and table.places("item") and table.places("rating"):
@@ -143,7 +148,8 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         )
     if table.numbered and _could_be_ratings(table):
         more = " and a time" if len(table.names) == 4 else ""
-        raise DataError(
+        raise NotRankings(
+            "ratings",
             f"{table.source}: lines without a header that look like agent, item, rating{more}; say ",
             *(Argument("layout", "ratings"), " to compare what each agent rated"),
             Wording(", or read the matrix with permix.read_cells(path, layout='long')", _MATRIX),
@@ -153,8 +159,18 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
     says_nothing = all(_SAYS_NOTHING.match(plain(name)) for name in names)
     if says_nothing and text:
         return "orders"
+    if len(wide) > 1 and could_be_scale(table, wide):
+        raise NotRankings(
+            "text",
+            f"{table.source}: the entries are words of a scale, such as {_entries(table, wide[0])[0]!r}. If "
+            "the columns are items that were rated, say ",
+            *(Argument("layout", "ratings"), "; ", _FOR_NUMBERS),
+        )
     if text:
-        raise DataError(f"{table.source}: ", *_why_text_is_no_ranks(table, wide, text))
+        _refuse_turned_around(table, wide, text)
+        unclear = _looks_long(table) or _could_be_orders(table, wide, text)
+        looks_like = "" if unclear else "text"
+        raise NotRankings(looks_like, f"{table.source}: ", *_why_text_is_no_ranks(table, wide, text))
     ranks = np.column_stack([column for column in values if column is not None])
     if says_nothing and not _repeats(ranks) and not np.any((ranks < 0) | (np.floor(ranks) < ranks)):
         raise DataError(
@@ -164,18 +180,93 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         )
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
+        _refuse_scores(table, wide, called)
+        _refuse_a_stranger(table, wide, ranks)
+        _refuse_ranks_from_0(table, ranks)
         return "ranks"
     _refuse_one_that_is_no_rank(table, wide, ranks)
     possible = not np.any((ranks < 0) | (ranks > len(wide)))
     otherwise = ("ranks (1 = best) that count in another way are read with ", _RANKS, "; ")
-    raise DataError(
+    raise NotRankings(
+        "numbers",
         f"{table.where(bad)}: these numbers are not a ranking from 1 on: ",
         *(otherwise if possible else ()),
-        *(_FOR_RATINGS, "; ", _FOR_NUMBERS),
+        *(*_FOR_RATINGS, "; ", _FOR_NUMBERS),
         ". A column that counts or names agents is set apart with ",
         *(Argument("count_column"), " or ", Argument("agent_column")),
         *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
     )
+
+
+def _refuse_turned_around(table: Table, wide: list[int], text: list[int]) -> None:
+    """Refuse a row for each item or place, and a column for each agent."""
+    first, others = wide[0], wide[1:]
+    by_item = text == [first] and table.places("item") == [first]
+    values = numbers(table.columns[first])
+    counts = values is not None and np.array_equal(values, np.arange(1, table.n_rows + 1))
+    by_place = plain(table.names[first]) in LONG_RANKS and counts and text == others
+    if len(others) > 1 and (by_item or by_place):
+        raise DataError(
+            f"{table.source}: a row for each {'item' if by_item else 'place'} and a column for each agent, "
+            "as it seems: turn the table around, so that each agent has a row"
+        )
+
+
+def _refuse_scores(table: Table, wide: list[int], called: Sequence[str]) -> None:
+    """Ask about columns whose names all say that they hold scores, though these could be ranks."""
+    found = []
+    for name in (str(table.names[place]) for place in wide):
+        whole = [old for old in called if old == name or old.endswith((f"[{name}]", f" {name}"))] or [name]
+        if not all(_SCORES.search(old) for old in whole):
+            return
+        found.append(whole[0])
+    raise DataError(
+        f"{table.source}: every row could be a ranking, but {found[0]!r} says that these are scores. If the "
+        "highest is the best, say ",
+        *(Argument("layout", "ratings"), "; if 1 is the best, ", _RANKS),
+    )
+
+
+def _refuse_a_stranger(table: Table, wide: list[int], ranks: Array) -> None:
+    """Ask about a column without which all rows are rankings without ties, while with it every row has one.
+
+    It may number the agents or say something else of them.
+    """
+    if len(wide) < 3 or table.n_rows < 2:
+        return
+    for at, place in enumerate(wide):
+        rest = np.delete(ranks, at, axis=1)
+        here = ranks[:, at]
+        tied = (rest == here[:, None]).any(axis=1) | ~(here > 0)
+        strict = np.all(np.sort(rest, axis=1) == np.arange(1, rest.shape[1] + 1))
+        if tied.all() and strict:
+            name = table.names[place]
+            raise DataError(
+                f"{table.source}: without column {name!r} all rows are rankings, and with it each has a tie: "
+                "it could be an item, or say something of the agents. If it names them, say ",
+                *(Argument("agent_column", name), "; if it counts them, ", Argument("count_column", name)),
+                *("; leave it out with ", Argument("ignore", name), "; if it is an item, say ", _RANKS),
+            )
+
+
+def _refuse_ranks_from_0(table: Table, ranks: Array) -> None:
+    """Ask about rows that all hold 0 to k - 1, which may be ranks, scores, or leave one item out."""
+    k = ranks.shape[1]
+    if not np.isnan(ranks).any() and np.all(np.sort(ranks, axis=1) == np.arange(k)):
+        raise DataError(
+            f"{table.source}: every row holds the numbers 0 to {k - 1}. If 0 says that an item is not ranked",
+            *(", say ", _RANKS, "; if these are scores, of which the highest is the best, "),
+            *(Argument("layout", "ratings"), "; if 0 is the best rank, add 1 to all"),
+        )
+
+
+def refuse_few_columns(table: Table, wide: list[int]) -> None:
+    """Refuse ratings without a column for the items, and without several columns that could be items."""
+    if len(wide) < 2 or (len(table.names) == 3 and len(wide) == 2 and _looks_long(table)):
+        raise DataError(
+            f"{table.source}: no column for the item; the columns are {', '.join(map(repr, table.names))}; "
+            "call one of them 'item'"
+        )
 
 
 def _refuse_one_that_is_no_rank(table: Table, wide: list[int], ranks: Array) -> None:
@@ -230,6 +321,14 @@ def _looks_long(table: Table) -> bool:
         return False
     first = [str(entry) for entry in table.columns[0][~missing_mask(table.columns[0])]]
     return len(set(first)) < len(first)
+
+
+def long_rank(table: Table, agent: int | None) -> int | None:
+    """Return the column of ranks of a table with a line for each item that an agent ranked."""
+    found = [place for place, name in enumerate(table.names) if plain(name) in LONG_RANKS]
+    if agent is None or len(found) != 1 or len(table.places("item")) != 1 or table.places("rating"):
+        return None
+    return found[0] if numbers(table.columns[found[0]]) is not None else None
 
 
 def _long_advice(table: Table) -> tuple[str | Argument, ...]:
@@ -288,6 +387,88 @@ def ordered_places(table: Table, wide: list[int]) -> list[int]:
             "must run from 1 without a gap"
         )
     return [column for _, column in placed]
+
+
+# Words that say that nobody is listed at a place, and words of counting machines.
+_NOBODY = frozenset(
+    [
+        *("none", "nobody", "noone", "nothing", "nopreference", "nochoice", "novote", "blank", "abstain"),
+        *("noselection", "notranked", "unranked", "noopinion", "noanswer", "nil"),
+    ]
+)
+_OF_MACHINES = re.compile(r"overvoted?(\(.*\))?|undervoted?|skipped(rank)?|exhausted")
+_JOINED = re.compile(r"\s*[=/&+~,;|]\s*")
+
+
+def without_nobody(table: Table, places: list[int]) -> Table:
+    """Blank words that say that nobody is listed, where they end a row; refuse marks, and ties in a cell."""
+    columns = {place: table.columns[place] for place in places}
+    entries = {entry for column in columns.values() for entry in column.tolist() if isinstance(entry, str)}
+    _refuse_marks_and_ties(table, columns, entries)
+    nobody = {entry for entry in entries if says_nobody(entry)}
+    nobody -= {entry for entry in nobody if _is_listed_by_all(columns, places, entry)}
+    if not nobody:
+        return table
+    ends = np.zeros(table.n_rows, dtype=np.bool_)  # whether an item stands at a later place
+    changed = dict(columns)
+    for place in reversed(places):
+        column = columns[place]
+        says = np.array([entry in nobody if isinstance(entry, str) else False for entry in column.tolist()])
+        if np.any(says & ends):
+            row = int(np.argmax(says & ends))
+            raise DataError(
+                f"{table.where(row)}, column {table.names[place]!r}: {column[row]!r} stands before another "
+                "item; if it is no item, leave such places blank and close the gap, or call the columns "
+                "rank1, rank2, … and it is read as a rank that was skipped"
+            )
+        ends |= ~says & ~missing_mask(column)
+        if says.any():
+            changed[place] = column.astype(object)
+            changed[place][says] = None
+    said = f"{table.source}: {', '.join(map(repr, sorted(nobody)[:3]))} at the end of rows is read as no item"
+    warnings.warn(f"{said}; call the item otherwise if it is one", PermixWarning, stacklevel=5)
+    return table._replace(columns=[changed.get(place, column) for place, column in enumerate(table.columns)])
+
+
+def says_nobody(entry: str) -> bool:
+    """Whether an entry may say that nobody is listed at a place."""
+    return plain(entry) in _NOBODY or entry in ("-", "--", "—", "–")
+
+
+def _is_listed_by_all(columns: dict[int, Array], places: list[int], entry: str) -> bool:
+    """Whether every row lists an entry once, some before another: then it is an item."""
+    here = np.column_stack([columns[place] == entry for place in places])
+    given = np.column_stack([~missing_mask(columns[place]) for place in places])
+    before = np.any(here[:, :-1] & given[:, 1:])
+    return bool(np.all(here.sum(axis=1) == 1) and before)
+
+
+def joined_items(entries: Collection[str]) -> set[str]:
+    """Return the entries that are several others in one: ``Ann/Bo`` where Ann and Bo stand alone, too."""
+    return {
+        entry
+        for entry in entries
+        if len(parts := _JOINED.split(entry)) > 1 and all(part in entries for part in parts)
+    }
+
+
+def _refuse_marks_and_ties(table: Table, columns: dict[int, Array], entries: set[str]) -> None:
+    marks = {entry for entry in entries if _OF_MACHINES.fullmatch(plain(entry))}
+    joined = joined_items(entries)
+    for place, column in columns.items():
+        for row, entry in enumerate(column.tolist() if marks or joined else ()):
+            where = f"{table.where(row)}, column {table.names[place]!r}: {entry!r}"
+            if entry in marks:
+                raise DataError(
+                    f"{where} is a mark, not an item. Call the columns rank1, rank2, … and let permix find "
+                    "the layout: then marks are read by rules, and other columns are set apart (without ",
+                    *(Argument("layout"), " and ", Argument("ignore"), ")"),
+                )
+            if entry in joined:
+                raise DataError(
+                    f"{where} seems to be a tie of items that stand alone elsewhere; write the ranking into "
+                    "one cell, as A=B>C, or ranks into a column for each item"
+                )
 
 
 def _repeats(values: Array) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from permix.data.io.column_names import plain
 from permix.data.io.table_columns import Table, missing_mask, naturals
 from permix.data.io.table_layouts import position
@@ -26,17 +28,38 @@ LISTS = frozenset(
 )
 
 
+_ARROWS = re.compile(r"\s*(?:-+>|→|≻|»)\s*")
+_COUNTED = re.compile(r"[0-9]+\s*[xX×*]\s*\S.*|.*\S\s*[*×^]\s*[0-9]+")
+# Marks that may stand between tied items, or be parts of names.
+_TIED = re.compile(r"\s*(?:[,~/&+]|\band\b)\s*")
+# Items with a number before or after them.
+_NUMBERED = re.compile(r"\(?([0-9]{1,4})(?:[.:]\s|\))\s*(\S.*)")
+_NUMBER_AFTER = re.compile(r"(.*[^\s0-9])\s*[:(]\s*([0-9]{1,4})\)?")
+# Cells with several items, in which the same pairs stand, that tell whether somebody ordered them.
+FEWEST_LISTS = 4
+
+
 def with_lists(table: Table, layout: str) -> Table:
     """Call a column of rankings in one cell ``LISTED``, so that it is taken for nothing else."""
     if layout not in ("auto", "orders"):
         return table
-    said = layout == "orders" and len(table.names) == 1
+    arrows = [_with_arrows(column) for column in table.columns]
+    table = table._replace(columns=arrows)
+    roles = {place for role in ("agent", "count", "unlisted") for place in table.places(role)}
+    said = layout == "orders" and len(table.names) - len(roles) <= 1
     for place, column in enumerate(table.columns):
         called = table.names[place]
         if position(called) is not None or re.fullmatch(r"rank\d+", plain(called)):
             continue  # one item of an ordering, whatever marks are in its name
+        if place in roles and plain(called) not in LISTS:
+            continue
         mark = _separator(column)
-        if mark == ">" or (mark and (said or table.numbered or plain(called) in LISTS)):
+        named = said or table.numbered or plain(called) in LISTS
+        if mark is not None:
+            column = _without_numbers(table, place, mark)
+        if mark == ">" or (mark and (named or (mark == ";" and _are_permutations(column)))):
+            if layout != "orders":
+                _refuse_checked_boxes(table, place, column, mark)
             if mark == "," and layout != "orders" and not _parts_move(column):
                 row = next(row for row, entry in enumerate(column) if "," in str(entry))
                 raise DataError(
@@ -45,10 +68,85 @@ def with_lists(table: Table, layout: str) -> Table:
                     Argument("layout", "orders"),
                     "; if not, call the column otherwise",
                 )
-            names = list(table.names)
-            names[place] = LISTED
-            return table._replace(names=names)
+            names, columns = list(table.names), list(table.columns)
+            names[place], columns[place] = LISTED, column
+            return table._replace(names=names, columns=columns)
     return table
+
+
+def _without_numbers(table: Table, place: int, mark: str) -> Array:
+    """Return a column of lists without ``1.``, ``2.``, … before the items, where these are their places.
+
+    Where an item has the same number in all cells, the number is part of its name.
+    """
+    column = table.columns[place]
+    filled = np.flatnonzero(~missing_mask(column)).tolist()
+    lists = {row: _parts(column[row], mark) for row in filled}
+    for pattern, number, name in ((_NUMBERED, 1, 2), (_NUMBER_AFTER, 2, 1)):
+        found = {row: [pattern.fullmatch(part) for part in parts] for row, parts in lists.items()}
+        matches = [match for row in filled for match in found[row] if match is not None]
+        if not matches or any(match is None for row in filled for match in found[row]):
+            continue
+        if len({(match[number], match[name]) for match in matches}) == len(
+            {match[name] for match in matches}
+        ):
+            continue
+        for row, parts in found.items():
+            said = [int(match[number]) for match in parts if match is not None]
+            if pattern is not _NUMBERED or said != list(range(1, len(said) + 1)):
+                raise DataError(
+                    f"{table.where(row)}: the numbers in {str(column[row])!r} could be ranks, scores or "
+                    "parts of names; list the items alone, best first"
+                )
+        plain_lists = column.copy()
+        for row, parts in found.items():
+            plain_lists[row] = mark.join(match[name] for match in parts if match is not None)
+        return plain_lists
+    return column
+
+
+def _with_arrows(column: Array) -> Array:
+    """Return a column with ``>`` for arrows, where there are any."""
+    if column.dtype.kind != "O":
+        return column
+    entries = column.tolist()
+    if not any(isinstance(entry, str) and _ARROWS.search(entry) for entry in entries):
+        return column
+    return as_objects([_ARROWS.sub(">", entry) if isinstance(entry, str) else entry for entry in entries])
+
+
+def _parts(entry: object, mark: str) -> list[str]:
+    return [part.strip() for part in str(entry).strip().rstrip(mark).split(mark) if part.strip()]
+
+
+def _are_permutations(column: Array) -> bool:
+    """Whether all cells list the same items, some in another order: so forms write rankings."""
+    lists = [_parts(entry, ";") for entry in column[~missing_mask(column)]]
+    whole = lists and len(set(lists[0])) > 1 and all(sorted(each) == sorted(lists[0]) for each in lists)
+    return bool(whole) and any(each != lists[0] for each in lists)
+
+
+def _refuse_checked_boxes(table: Table, place: int, column: Array, mark: str) -> None:
+    """Ask about lists that all keep one order, as the boxes of a form do that somebody checked."""
+    if mark == ">":
+        return
+    lists = [each for entry in column[~missing_mask(column)] if len(each := _parts(entry, mark)) > 1]
+    pairs: dict[tuple[str, str], int] = {}
+    for each in lists:
+        for at, item in enumerate(each):
+            for later in each[at + 1 :]:
+                pairs[item, later] = pairs.get((item, later), 0) + 1
+    again = sum(n - 1 for n in pairs.values())
+    if len(lists) < FEWEST_LISTS or again < FEWEST_LISTS - 1 or any(pair[::-1] in pairs for pair in pairs):
+        return
+    if len({tuple(sorted(each)) for each in lists}) == 1:
+        return  # everybody ordered the same items, and all agree
+    raise DataError(
+        f"{table.source}: the items in column {table.names[place]!r} stand in the same order in every cell, "
+        "as boxes of a form do that were checked. If the order is what people prefer, say ",
+        Argument("layout", "orders"),
+        "; boxes that were checked are read from columns of 0 and 1, one for each item",
+    )
 
 
 def _parts_move(column: Array) -> bool:
@@ -72,6 +170,25 @@ def _separator(column: Array) -> str | None:
     return None
 
 
+def _look_at_ties(table: Table, rows: list[list[list[str]]]) -> None:
+    """Take ``A~B`` for a tie where A and B are items; refuse other marks between items, and counts."""
+    alone = {item for groups in rows for group in groups for item in group if not _TIED.search(item)}
+    counted = sum(any(_COUNTED.fullmatch(item) for item in (*groups[0], *groups[-1])) for groups in rows)
+    for row, groups in enumerate(rows):
+        for at, group in enumerate(groups):
+            for item in group:
+                if 2 * counted >= len(rows) and _COUNTED.fullmatch(item):
+                    why = "seems to hold a count: counts stand in a column of their own, or as '12: A>B'"
+                    raise DataError(f"{table.where(row)}: {item!r} {why}")
+                parts = _TIED.split(item)
+                if len(parts) < 2 or not all(part in alone for part in parts):
+                    continue
+                if "~" not in item:
+                    why = f"seems to be {' and '.join(map(repr, parts))}, tied; write = between tied items"
+                    raise DataError(f"{table.where(row)}: {item!r} {why}")
+                groups[at] = [part for each in group for part in _TIED.split(each)]
+
+
 def read_lists(
     table: Table,
     place: int,
@@ -87,8 +204,6 @@ def read_lists(
     rows: list[list[list[str]]] = []
     for row, entry in enumerate(column.tolist()):
         text = str(entry).strip()
-        if missing_mask(column[row : row + 1])[0]:
-            raise DataError(f"{table.where(row)}: no item is listed; drop the row")
         other = next((each for each in SEPARATORS[:2] if each != mark and each in text), None)
         if other is not None:
             raise DataError(
@@ -98,6 +213,10 @@ def read_lists(
             [part.strip() for part in (re.split("=", group) if mark == ">" else [group])]
             for group in text.rstrip(mark).split(mark)
         ]
+        if mark == ">" and "<" in text:
+            raise DataError(
+                f"{table.where(row)}: '<' and '>' both stand in {text!r}; write the best item first"
+            )
         if any(not item for group in groups for item in group):
             raise DataError(f"{table.where(row)}: an item is missing in {text!r}")
         flat = [item for group in groups for item in group]
@@ -105,6 +224,8 @@ def read_lists(
             twice = next(item for item in flat if flat.count(item) > 1)
             raise DataError(f"{table.where(row)}: {twice!r} is listed twice")
         rows.append(groups)
+    if mark == ">":
+        _look_at_ties(table, rows)
     entries = naturals(as_objects([item for groups in rows for group in groups for item in group])).tolist()
     named = iter(entries)
     levels = [[[next(named) for _ in group] for group in groups] for groups in rows]

@@ -14,11 +14,12 @@ import numpy as np
 from permix.data.agent_table import refuse_to_write
 from permix.data.io.categories import categories_of_levels
 from permix.data.io.column_names import USUAL_NAMES, column_places
+from permix.data.io.containers.excel_writer import write_sheet
 from permix.data.io.containers.parquet import write_columns
 from permix.data.io.containers.text import DELIMITERS
 from permix.data.io.preflib_writer import level_groups
 from permix.data.io.table_columns import BLANK
-from permix.data.io.table_layouts import LAYOUTS, position
+from permix.data.io.table_layouts import LAYOUTS, position, says_nobody
 from permix.data.io.text_files import PathLike, plain_suffix, write_text
 from permix.data.io.written_names import refuse_table_names
 from permix.data.labels import Array, Label, repeats, some_names
@@ -32,7 +33,7 @@ Layout = Literal["auto", "orders", "ranks", "pairs", "ratings", "matches", "choi
 
 
 def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "auto") -> None:
-    """Write rankings or preferences as CSV, or as TSV or Parquet where the name ends so; ``.gz`` compresses.
+    """Write rankings or preferences as CSV; TSV, Parquet or Excel where the name ends so; ``.gz`` compresses.
 
     Parameters
     ----------
@@ -69,6 +70,9 @@ def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "a
     if plain_suffix(path) == "parquet":
         columns = [list(column) for column in zip(*body, strict=True)]
         write_columns(path, [str(name) for name in header], columns)
+        return
+    if plain_suffix(path) == "xlsx":
+        write_sheet(path, header, body)
         return
     text = io.StringIO()
     delimiter = "\t" if plain_suffix(path) in ("tsv", "tab") else ","
@@ -110,6 +114,10 @@ def _covariates(obj: Rankings | Preferences, others: Iterable[Label]) -> dict[La
 
 
 def _orders_out(obj: Rankings | Preferences) -> Rows:
+    for name in obj.items:
+        if says_nobody(str(name)):
+            said = f"the item name {name!r} may be read as a place left empty; rename it, or use "
+            raise DataError(said, Argument("layout", "ranks"))
     rankings = obj if isinstance(obj, Rankings) else obj.to_rankings()
     _warn_of_items_left_out(rankings.items, rankings.orders[rankings.orders >= 0], "orders")
     header, front = _front(rankings, rankings.unlisted_below)

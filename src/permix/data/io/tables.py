@@ -5,11 +5,12 @@ Four layouts, detected by the rules in :mod:`permix.data.io.table_layouts` or na
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from permix.data.ballots import Entry
 from permix.data.comparisons import Comparisons
 from permix.data.csr import indptr_of
 from permix.data.io import comparison_layouts, table_layouts, table_lists
+from permix.data.io.column_names import plain
 from permix.data.io.comparison_layouts import Compared
 from permix.data.io.containers.lines import read_lines
+from permix.data.io.forms import rank_words, scales, surveys
 from permix.data.io.headers import (
     has_header,
     is_usual_name,
@@ -27,11 +30,11 @@ from permix.data.io.headers import (
     split_header,
     warn_of_no_header,
 )
-from permix.data.io.table_columns import Table, naturals, numbers
+from permix.data.io.table_columns import Table, decimal_points, missing_mask, naturals, numbers
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
 from permix.data.io.text_files import PathLike
-from permix.data.labels import Array, Label, clean_items, encode_agents, encode_items, repeats
+from permix.data.labels import Array, Label, as_objects, clean_items, encode_agents, encode_items, repeats
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings, repeated_item
@@ -42,6 +45,8 @@ Unlisted = Literal["below", "unknown"]
 _LONG = {"pairs": ("agent", "better", "worse"), "ratings": ("agent", "item", "rating")}
 _FILL = "; fill it or drop the row"
 READ_LAYOUTS = (*table_layouts.LAYOUTS, *comparison_layouts.COMPARED)
+# Numbers with marks between thousands.
+COMMAS, POINTS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+"), re.compile(r"[0-9]{1,3}(\.[0-9]{3})+")
 # Comparisons that a count may stand for.
 MOST_COMPARISONS = 50_000_000
 
@@ -58,6 +63,8 @@ def from_frame(
     ignore: Label | Iterable[Label] = (),
     ties: Literal["drop", "both", "error"] = "drop",
     group_columns: Label | Iterable[Label] = (),
+    contest: str | None = None,
+    categories: Iterable[str] | None = None,
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -67,9 +74,11 @@ def from_frame(
     layout : {"auto", "orders", "ranks", "pairs", "ratings", "matches", "choices", "best-worst"}
         * ``orders``: columns ``pos1, pos2, …``, ``1st, 2nd, …`` or ``first, second, …``, entries are
           items, best first; blank, 0 or NaN at the end of a row is padding.
-        * ``ranks``: one column per item, entries are ranks, 1 = best; blank, 0 or NaN = not ranked.
+        * ``ranks``: one column per item, entries are ranks, 1 = best; blank, 0 or NaN = not ranked. Words
+          such as ``1st``, ``Second choice``, ``=2`` or ``Not ranked`` are ranks, too.
         * ``pairs``: one row per comparison with columns for agent, better and worse item.
-        * ``ratings``: one row per rating with columns for agent, item and rating, higher is better.
+        * ``ratings``: one row per rating with columns for agent, item and rating, or one column per item;
+          numbers, of which the highest is the best, or words of a scale, such as ``Strongly agree``.
         * ``matches``: two items and the winner in each row, such as ``model_a, model_b, winner``.
         * ``choices``: items that were shown and the one chosen; ``best-worst``: the best and the worst one.
           A row for each task, or one for each item of a task.
@@ -96,6 +105,10 @@ def from_frame(
     group_columns : name or sequence of names
         Columns that say something of the agents, such as precinct, age or region: they become
         ``covariates``, which no model uses and with which groups are compared afterwards.
+    contest : str, optional
+        The question, where several have columns ``Question [Item]``.
+    categories : list of str, optional
+        For ratings in words: all words, best first. Left out, what the words say.
 
     Returns
     -------
@@ -112,7 +125,7 @@ def from_frame(
       1: milk ≻ rest × 1
     """
     table = Table.of_frame(frame)
-    about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns)
+    about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns, contest, categories)
     return from_table(table, layout, items, *about)
 
 
@@ -139,15 +152,17 @@ def read_table(
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
     table = _table_of_file(path, delimiter, header, layout, sheet)
-    chosen: list[str] = []
-    read = from_table(table, layout, **options, note=chosen.append)
-    return read._replaced(metadata={**read.metadata, "LAYOUT": chosen[0]})
+    noted: dict[str, Any] = {}
+    read = from_table(table, layout, **options, note=noted)
+    return read._replaced(metadata={**read.metadata, **noted})
 
 
 def _table_of_file(
     path: PathLike, delimiter: str | None, header: bool | None, layout: str, sheet: str | None
 ) -> Table:
     whole = read_lines(path, delimiter, sheet, ragged=layout == "orders")
+    if header is None and not whole.named:
+        whole = surveys.header_lines(path, whole)
     decide = partial(has_header, path, known=is_known, numbers_may_be_names=True)
     if layout == "orders":
         decide = partial(orders_have_header, path, known=is_known)
@@ -159,7 +174,10 @@ def _table_of_file(
             names[:3] = _LONG[layout]  # and a time, which is not used
         if header is None:
             warn_of_no_header(path, lines.fields[0], ", ".join(names[:2]))
-    return Table.of_lines(path, list(names), lines)._replace(numbered=found is None)
+    table = Table.of_lines(path, list(names), lines)._replace(numbered=found is None)
+    if whole.delimiter == ";":
+        table.columns[:] = [decimal_points(column) for column in table.columns]
+    return table
 
 
 def is_known(name: str) -> bool:
@@ -178,10 +196,24 @@ def from_table(
     ignore: Label | Iterable[Label] = (),
     ties: str = "drop",
     group_columns: Label | Iterable[Label] = (),
-    note: Callable[[str], None] = lambda layout: None,
+    contest: str | None = None,
+    categories: Iterable[str] | None = None,
+    note: dict[str, Any] | None = None,
 ) -> Rankings | Preferences:
-    """Read a table by what its columns are called; see :func:`from_frame`. ``note`` is told the layout."""
+    """Read a table by what its columns are called; see :func:`from_frame`.
+
+    ``note`` takes what else is known: ``LAYOUT``, ``TABLE`` (its columns, and which names the agents) and
+    ``OTHER COLUMNS``, those of a form that are set apart.
+    """
+    note = {} if note is None else note
     table, beside = table.without(ignore).set_apart(group_columns)
+    note["TABLE"] = {"columns": [str(name) for name in table.names], "agent": None}
+    if layout in ("auto", "orders", "ranks", "ratings"):
+        table, of_form = surveys.answers_of(table, contest, agent_column, count_column)
+        if of_form:
+            note["OTHER COLUMNS"] = of_form
+    elif contest is not None:
+        raise DataError(Argument("contest"), " says nothing about ", Argument("layout", layout))
     table = table_lists.with_lists(table, layout)
     if layout not in ("auto", *READ_LAYOUTS):
         raise DataError(f"layout is one of auto, {', '.join(READ_LAYOUTS)}, not {layout!r}")
@@ -191,6 +223,8 @@ def from_table(
         raise DataError(f"{table.source}: there are no rows")
     names = None if items is None else clean_items(items)
     count = table.find(count_column, "count")
+    if count is not None and count_column is None and not _could_count(table, count):
+        count = None
     counts: Array = np.ones(table.n_rows, dtype=np.int64)
     if count is not None:
         table, counts, counted = _counts(table, count)
@@ -205,6 +239,7 @@ def from_table(
                 f"{table.source}: column {place + 1} has no name; name it, so that it is clear whether it is "
                 "a place, an item or something else"
             )
+    note["TABLE"]["agent"] = None if agent is None else str(table.names[agent])
     mark = table.find(None, "unlisted")
     wide = [place for place in range(len(table.names)) if place not in (count, agent, mark)]
     if table_lists.LISTED in table.names:
@@ -214,15 +249,30 @@ def from_table(
                 f"{table.source}: a column holds whole rankings, and {others[0]!r} is something else; leave "
                 "it out with ",
                 Argument("ignore", others[0]),
+                *(", or, if it counts agents or names them, say ", Argument("count_column", others[0])),
+                *(" or ", Argument("agent_column", others[0])),
             )
+        note["LAYOUT"] = "a ranking in each cell"
+        spoken = _Spoken.of(table, wide, counts, covariates)
+        table, counts, covariates = spoken.table, spoken.counts, spoken.covariates
         agents = None if agent is None else table.filled(agent, _FILL)
         below = _below(table, mark, unlisted or "below")
-        note("a ranking in each cell")
         listed = table_lists.read_lists(table, wide[0], names, below, counts, agents)
-        return listed._replaced(covariates=covariates) if covariates else listed
+        return spoken.told(listed)
+    is_long = bool(agent is not None and table.places("item") and table.places("rating"))
+    long_rank = table_layouts.long_rank(table, agent) if layout in ("auto", "ranks") else None
+    if long_rank is not None and agent is not None:
+        note["LAYOUT"] = "ranks, one a line"
+        ids = table.filled(agent, _FILL)
+        found = _ratings(table, names, ids, counts, unlisted or "below", None, rank=long_rank)
+        return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
+    if layout in ("auto", "ranks") and not is_long and not _are_places(table, wide):
+        table = rank_words.with_ranks(table, wide, layout)
     if layout == "auto":
-        layout = comparison_layouts.detect(table, agent) or table_layouts.detect_layout(table, agent, wide)
-    note(layout)
+        called = note["TABLE"]["columns"]
+        compared = comparison_layouts.detect(table, agent)
+        layout = compared or table_layouts.detect_layout(table, agent, wide, called)
+    note["LAYOUT"] = layout
     if layout in comparison_layouts.COMPARED:
         stated = comparison_layouts.compared(table, layout, agent, ties)
         found = _compared(table, names, agent, counts, stated, on_cycle)
@@ -233,30 +283,87 @@ def from_table(
             return found._replaced(covariates=covariates.take(rows[found.agents.astype(np.int64) - 1]))
         ids = table.filled(agent, _FILL)
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
+    if layout == "ratings" and not table.places("item"):
+        table_layouts.refuse_few_columns(table, wide)
+        spoken = _Spoken.of(table, wide, counts, covariates)
+        table, counts = spoken.table, spoken.counts
+        about = {"counts": counts, "agents": None if agent is None else table.filled(agent, _FILL)}
+        below = _below(table, mark, unlisted or "unknown")
+        return spoken.told(_wide_ratings(table, names, wide, below, categories, **about))
     if layout in _LONG:
-        ids = _agents_of_rows(table, agent, agent_column, layout)
+        ids, nobody = _agents_of_rows(table, agent, layout)
         if layout == "pairs":
             found = _pairs(table, names, ids, counts, on_cycle)
         else:
-            found = _ratings(table, names, ids, counts, unlisted or "unknown")
+            found = _ratings(table, names, ids, counts, unlisted or "unknown", categories)
+        if nobody and agent_column is None:
+            found = found._replaced(metadata={**found.metadata, "CLEANING": [nobody._asdict()]})
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
+    if layout == "orders":
+        table_layouts.refuse_other_columns(table, wide, named_items=names is not None)
+        if names is None:
+            _refuse_numbers_among_names(table, wide)
+            table = table_layouts.without_nobody(table, table_layouts.ordered_places(table, wide))
+    spoken = _Spoken.of(table, wide, counts, covariates, zero_is_none=layout == "ranks")
+    table, counts, covariates = spoken.table, spoken.counts, spoken.covariates
     agents = None if agent is None else table.filled(agent, _FILL)
     below = _below(table, mark, unlisted or "below")
     result: Rankings | Preferences
-    about: dict[str, Any] = {"counts": counts, "agents": agents}
+    about = {"counts": counts, "agents": agents}
     if layout == "orders":
-        table_layouts.refuse_other_columns(table, wide, named_items=names is not None)
-        ordered = table_layouts.ordered_places(table, wide)
-        result = _orders(table, names, ordered, below, **about)
+        result = _orders(table, names, table_layouts.ordered_places(table, wide), below, **about)
     else:
         result = _ranks(table, names, wide, below, **about)
-    result = result._replaced(covariates=covariates) if covariates else result
+    result = spoken.told(result)
     known = [] if agents is None else agents.tolist()
     for first, row in islice(repeats(known), 1):
         said = f"{table.where(row)}: agent {known[row]!r} has a row already ({table.where(first)}); both are "
         # The line that called the reader.
         warnings.warn(f"{said}kept. Drop one if it is the same ballot twice", PermixWarning, stacklevel=3)
     return result
+
+
+class _Spoken(NamedTuple):
+    """The rows of a table in which something is said, and how many are left out."""
+
+    table: Table
+    counts: Array
+    covariates: Attributes
+    silent: int  # agents who say nothing
+    n_rows: int  # their rows
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        wide: list[int],
+        counts: Array,
+        covariates: Attributes,
+        zero_is_none: bool = False,
+    ) -> _Spoken:
+        """Leave out the rows whose columns ``wide`` are all blank."""
+        says = np.zeros(table.n_rows, dtype=np.bool_)
+        for place in wide:
+            column = table.columns[place]
+            values = numbers(column) if zero_is_none else None
+            says |= ~missing_mask(column) if values is None else ~np.isnan(values) & (values != 0)
+        if says.all():
+            return cls(table, counts, covariates, 0, 0)
+        rows = np.flatnonzero(says)
+        if not len(rows):
+            raise DataError(f"{table.source}: no row lists an item")
+        silent = int(counts[~says].sum())
+        known = covariates.take(rows) if covariates else covariates
+        return cls(table.take(rows), counts[rows], known, silent, int(np.count_nonzero(~says)))
+
+    def told(self, votes: Any) -> Any:
+        """Return votes with what is known of the agents, and with what was left out."""
+        if self.covariates:
+            votes = votes._replaced(covariates=self.covariates)
+        if not self.silent:
+            return votes
+        entry = Entry("rows without an answer", "left out", self.silent, left_out=self.silent)
+        return votes._replaced(metadata={**votes.metadata, "CLEANING": [entry._asdict()]})
 
 
 # -- columns -------------------------------------------------------------------------------------
@@ -290,7 +397,7 @@ def _of_agents(table: Table, covariates: Attributes, ids: Array, agents: Array) 
 
 def _counts(table: Table, place: int) -> tuple[Table, Array, Array]:
     """Return the table without the rows that nobody stated, counts as integers, and the rows kept."""
-    values = _numbers(table, place, ": count")
+    values = _whole_counts(table, place)
     bad = ~((values >= 0) & (values < 2**53) & (np.floor(values) == values))
     count = table.columns[place][np.argmax(bad)]
     table.refuse(bad, f"count {count!r} is not a whole number from 0 on")
@@ -298,6 +405,34 @@ def _counts(table: Table, place: int) -> tuple[Table, Array, Array]:
     if stated.size == 0:
         raise DataError(f"{table.source}: all counts are 0")
     return table.take(stated), values[stated].astype(np.int64), stated
+
+
+def _could_count(table: Table, place: int) -> bool:
+    """Whether a column that may weigh rows, or be a measurement called weight, holds whole numbers."""
+    if plain(table.names[place]) not in ("weight", "weights"):
+        return True
+    values = numbers(table.columns[place])
+    return values is None or bool(np.all(values == np.floor(values)))
+
+
+def _whole_counts(table: Table, place: int) -> Array:
+    """Return counts; 1,234 is a number of thousands, 1.000 could be two numbers and is refused."""
+    column = table.columns[place]
+    entries = [entry if isinstance(entry, str) else "" for entry in column.tolist()]
+    for row, entry in enumerate(entries):
+        if POINTS.fullmatch(entry):
+            raise DataError(
+                f"{table.where(row)}: count {entry!r} could be {entry.replace('.', '')} or have decimals; "
+                "write it without points"
+            )
+    if any(COMMAS.fullmatch(entry) for entry in entries):
+        whole = [
+            entry.replace(",", "") if COMMAS.fullmatch(str(entry)) else entry for entry in column.tolist()
+        ]
+        table = table._replace(
+            columns=[*table.columns[:place], as_objects(whole), *table.columns[place + 1 :]]
+        )
+    return _numbers(table, place, ": count")
 
 
 def _below(table: Table, mark: int | None, unlisted: str) -> Array:
@@ -316,8 +451,6 @@ def _below(table: Table, mark: int | None, unlisted: str) -> Array:
 def _orders(
     table: Table, names: tuple[Label, ...] | None, places: list[int], below: Array, **about: Any
 ) -> Rankings:
-    if names is None:
-        _refuse_numbers_among_names(table, places)
     flat = naturals(np.column_stack([table.columns[place].astype(object) for place in places]).ravel())
     width = len(places)
     flat = _without_zeros(table, flat, width, names)
@@ -435,6 +568,36 @@ def _ranks(
     return strict._replaced(unlisted_below=below)
 
 
+def _are_places(table: Table, wide: list[int]) -> bool:
+    """Whether columns are called places of an ordering, so that their entries are items."""
+    return all(table_layouts.position(table.names[place]) for place in wide)
+
+
+def _wide_ratings(
+    table: Table,
+    names: tuple[Label, ...] | None,
+    places: list[int],
+    below: Array,
+    categories: Iterable[str] | None,
+    **about: Any,
+) -> Preferences:
+    """Ratings in a column for each item, higher is better."""
+    if names is not None:
+        columns = {table.names[place]: place for place in places}
+        missing = [name for name in names if name not in columns]
+        if missing:
+            raise DataError(f"{table.source}: no column for item {missing[0]!r}")
+        places = [columns[name] for name in names]
+    items = clean_items(table.names[place] for place in places)
+    ratings = np.column_stack(scales.scored(table, places, categories))
+    bad = np.isinf(ratings)
+    table.refuse(bad.any(axis=1), "a rating is not finite")
+    given = ~np.isnan(ratings)
+    table.refuse(~given.any(axis=1), "no item is rated; drop the row")
+    read = Preferences.from_ratings(ratings, items=items, layout="matrix", **about)
+    return read._replaced(rest_below=below | given.all(axis=1))
+
+
 # -- long layouts --------------------------------------------------------------------------------
 
 
@@ -449,14 +612,14 @@ def _one(table: Table, role: str) -> int:
     return places[0]
 
 
-def _agents_of_rows(table: Table, agent: int | None, agent_column: object, layout: str) -> Array:
+def _agents_of_rows(table: Table, agent: int | None, layout: str) -> tuple[Array, Entry | None]:
+    """Return the agent of each row; where nobody is named, each comparison is one of its own."""
     if agent is not None:
-        return table.filled(agent, _FILL)
-    if agent_column is False and layout == "pairs":
-        return np.arange(table.n_rows)
-    said = f"{table.source}: no column for the agent; name it with "
-    way_out = [Wording("; agent_column=False makes every row an agent of its own", "")]
-    raise DataError(said, Argument("agent_column"), *(way_out if layout == "pairs" else []))
+        return table.filled(agent, _FILL), None
+    if layout == "pairs":
+        nobody = Entry("no column names the agents", "each row is one of its own", table.n_rows)
+        return np.arange(table.n_rows), nobody
+    raise DataError(f"{table.source}: no column for the agent; name it with ", Argument("agent_column"))
 
 
 def _pairs(
@@ -520,12 +683,28 @@ def _compared(
 
 
 def _ratings(
-    table: Table, names: tuple[Label, ...] | None, ids: Array, counts: Array, unrated: str
+    table: Table,
+    names: tuple[Label, ...] | None,
+    ids: Array,
+    counts: Array,
+    unrated: str,
+    categories: Iterable[str] | None,
+    rank: int | None = None,
 ) -> Preferences:
+    """Ratings, one a line, or ranks (1 = best) in the column ``rank``."""
     item = table.filled(_one(table, "item"), _FILL)
-    rating = _one(table, "rating")
-    values = _numbers(table, rating, ": rating", "; drop rows without a rating")
-    odd = table.columns[rating][np.argmax(~np.isfinite(values))]
+    rating = _one(table, "rating") if rank is None else rank
+    if rank is not None:
+        values = -_numbers(table, rank, ": rank", "; drop rows without a rank")
+        table.refuse(~(values <= -1), "ranks count from 1; drop rows without a rank")
+    elif numbers(table.columns[rating]) is None:
+        values = scales.scored(table, [rating], categories)[0]
+        answered = np.flatnonzero(~np.isnan(values) | missing_mask(table.columns[rating]))
+        table, item, ids, counts = table.take(answered), item[answered], ids[answered], counts[answered]
+        values = values[answered]
+    else:
+        values = _numbers(table, rating, ": rating", "; drop rows without a rating")
+    odd = table.columns[rating][np.argmax(~np.isfinite(values))] if len(values) else None
     table.refuse(~np.isfinite(values), f"rating {odd!r} is not a number; drop rows without a rating")
     found, codes = encode_items(item, names, None, table.where)
     n_agents, agents, row_of = encode_agents(ids, None, table.where)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
+import warnings
 from pathlib import Path
 
-from permix.errors import DataError, FileFormatError
+from permix.errors import DataError, FileFormatError, PermixWarning
 from permix.files import atomic_writer, read_unpacked
 
 PathLike = str | os.PathLike[str]
 
 # Endings of PrefLib files and of tables.
 PREFLIB = ("soc", "soi", "toc", "toi", "cat")
+# Other files of whole profiles by their endings; the first two are written, too.
+PROFILES = {"abif": "abif", "blt": "blt", "cvotes": "condorcet"}
 TEXT_TABLES = ("csv", "tsv", "tab")
-EXCEL = ("xlsx", "xlsm")
+EXCEL = ("xlsx", "xlsm", "xls", "ods")
 JSON_RECORDS = ("jsonl", "ndjson", "json")
 TABLES = (*TEXT_TABLES, *EXCEL, "parquet", *JSON_RECORDS)
 # Those that are written, too.
-WRITTEN_TABLES = (*TEXT_TABLES, "parquet")
+WRITTEN_TABLES = (*TEXT_TABLES, "parquet", "xlsx")
 
 
 def check_file(path: PathLike) -> None:
@@ -32,34 +36,71 @@ def check_file(path: PathLike) -> None:
         raise DataError(f"{path} is a pipe or a device; the data must be a file, which can be read twice")
 
 
-def read_text(path: PathLike) -> str:
-    """Return the text of a UTF-8 file; gzip is recognized by content, not by name."""
-    check_file(path)
-    raw = read_unpacked(path)
+# A character of several bytes, as UTF-8 has it.
+_MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+# What names and sentences of western languages hold beside ASCII, and what they do not.
+_WESTERN = re.compile(
+    r"[\t\n\r\x20-\x7e\u00a0-\u00b4\u00b7\u00b8\u00ba-\u00d6\u00d8-\u00f6\u00f8-\u00feŠšŽžŒœ‘’“”–—…€•™]*"
+)
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_RUN = re.compile(r"[\u00c0-\u00ff]{3}")
+
+
+def as_utf8(raw: bytes) -> bytes:
+    """Return text as UTF-8 where its first bytes say that it is UTF-16, as Excel's "Unicode text" is."""
+    if raw[:2] in _UTF_16:
+        return raw[: len(raw) // 2 * 2].decode("utf-16", errors="replace").encode("utf-8", errors="replace")
+    return raw
+
+
+def decoded(raw: bytes, path: PathLike, where: str = "", western: bool = True) -> str:
+    """Return bytes as text: UTF-8, UTF-16 with its mark, or, with a warning, Windows-1252.
+
+    Bytes that are no UTF-8 in a file that has UTF-8 as well are damage, and refused; so are they where the
+    format has no other encoding (``western=False``).
+    """
     try:
-        text = raw.decode("utf-8-sig")
+        if raw[:2] in _UTF_16:
+            return raw.decode("utf-16")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if raw[:2] in _UTF_16:
+            said = (
+                f"{where or path}: cut short or damaged: it begins as UTF-16 and does not go on so ({error})"
+            )
+            raise FileFormatError(said, path) from error
         line = raw.count(b"\n", 0, error.start) + 1
-        raise FileFormatError(
-            f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; convert the file to UTF-8 "
-            "(a spreadsheet program: save as 'CSV UTF-8')",
-            path,
-            line,
-        ) from error
+        text = _western(raw) if western and not _MULTIBYTE.search(raw) else None
+        if text is None:
+            raise FileFormatError(
+                f"{where or path}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; convert the file "
+                "to UTF-8 (a spreadsheet program: save as 'CSV UTF-8')",
+                path,
+                line,
+            ) from error
+        at = next(place for place, character in enumerate(text) if ord(character) > 127)
+        word = re.split(r"[\s,;|\t\"]", text[:at])[-1] + re.split(r"[\s,;|\t\"]", text[at:])[0]
+        said = f"{where or path}, line {line}: not UTF-8, and read as Windows-1252 ({shorten(word, 30)!r})"
+        warnings.warn(f"{said}; if names look wrong, save the file as UTF-8", PermixWarning, stacklevel=4)
+        return text
+
+
+def _western(raw: bytes) -> str | None:
+    """Return text of western Europe in one byte a character; None where it seems to be another."""
+    try:
+        text = raw.decode("cp1252")
+    except UnicodeDecodeError:
+        return None
+    return text if _WESTERN.fullmatch(text) and not _RUN.search(text) else None
+
+
+def read_text(path: PathLike, western: bool = True) -> str:
+    """Return the text of a file; gzip is recognized by content, not by name."""
+    check_file(path)
+    text = decoded(bytes(read_unpacked(path)), path, western=western)
     if not text.strip():
         raise FileFormatError(f"{path}: the file is empty", path)
     return text
-
-
-def first_line(path: PathLike) -> str:
-    """Return the first line that is not blank of a file that :func:`read_text` has read before."""
-    with open(path, "rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-    with gzip.open(path, "rb") if packed else open(path, "rb") as lines:
-        for line in lines:
-            if line.strip():
-                return line.decode("utf-8-sig")
-    return ""
 
 
 def write_text(path: PathLike, text: str) -> None:

@@ -35,6 +35,14 @@ class MallowsComponents(OverItems):
         if not (decays >= 0.0).all():
             raise DataError("decays must be 0 or more")
 
+    def with_values(self, weights: Array, centers: Array, decays: Array) -> MallowsComponents:
+        """Return components with these arrays as they are, unchecked; the caller gives them away."""
+        made = object.__new__(MallowsComponents)
+        found = (("items", self.items), ("weights", weights), ("centers", centers), ("decays", decays))
+        for name, value in found:
+            object.__setattr__(made, name, value)
+        return made
+
     @property
     def n_components(self) -> int:
         """Number of components K."""

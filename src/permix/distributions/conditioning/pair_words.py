@@ -33,7 +33,6 @@ class PairWords(NamedTuple):
 
     said: Array  # uint64 (words, rows): i before j, for all pairs i < j
     against: Array  # j before i; (0, rows) where all rows are full rankings, so that it is the rest
-    columns: Array  # uint8 (bytes, rows): bytes of these words
     counts: Array  # float (rows,): how many agents say this
     shapes: Array  # int32 (rows,)
     blocks: Array  # (shapes, items + 1): blocks of each size, of two items or more
@@ -58,20 +57,24 @@ class PairWords(NamedTuple):
         """Return how many items a row puts before each item."""
         n = self.n_items
         first, second = pairs_of(n)
-        half = len(self.columns) // (2 if len(self.against) else 1)
-        bits = np.unpackbits(self.columns[:, row], bitorder="little").reshape(-1, 8 * half)[:, : len(first)]
-        said, against = bits if len(bits) == 2 else (bits[0], 1 - bits[0])
+        said = _bits(_bytes(self.said[:, [row]])[:, 0])[: len(first)]
+        against = _bits(_bytes(self.against[:, [row]])[:, 0])[: len(first)] if len(self.against) else 1 - said
         return np.bincount(second, said, n) + np.bincount(first, against, n)
 
     def lost(self) -> Array:
         """Return how often agents put another item before each item, less how often after it (Borda)."""
         n = self.n_items
         first, second = pairs_of(n)
-        bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-        by_byte = [np.bincount(column, self.counts, 256) @ bits for column in self.columns]
-        said, *against = np.reshape(by_byte, (2 if len(self.against) else 1, -1))[:, : len(first)]
-        net = said - against[0] if against else 2.0 * said - self.counts.sum()
+        said = self._weight(self.said)
+        against = self._weight(self.against) if len(self.against) else self.counts.sum() - said
+        net = said - against
         return np.bincount(second, net, n) - np.bincount(first, net, n)
+
+    def _weight(self, words: Array) -> Array:
+        """Return how many agents have each bit."""
+        values = _bits(np.arange(256, dtype=np.uint8)[:, None]).reshape(256, 8)
+        counts = [np.bincount(column, self.counts, 256) @ values for column in _bytes(words)]
+        return np.concatenate(counts)[: len(pairs_of(self.n_items)[0])]
 
 
 def pair_words(profile: Profile) -> tuple[PairWords, Array] | None:
@@ -98,10 +101,7 @@ def pair_words(profile: Profile) -> tuple[PairWords, Array] | None:
     if len(blocks) * (n_pairs + 1) > MOST_CODES:
         return None
     said, against = (np.ascontiguousarray(words[:, one_of]) for words in (said, against))
-    shifts = np.arange(0, WORD, 8, dtype=np.uint64)[:, None]
-    each = [(words[:, None] >> shifts).astype(np.uint8).reshape(-1, len(one_of)) for words in (said, against)]
-    columns = np.concatenate([some[: -(-n_pairs // 8)] for some in each])
-    return PairWords(said, against, columns, counts, shapes.astype(np.int32), blocks), inverse
+    return PairWords(said, against, counts, shapes.astype(np.int32), blocks), inverse
 
 
 def _levels(profile: Profile) -> Array:
@@ -129,6 +129,16 @@ def _words(levels: Array, before: np.ufunc) -> Array:
         bits = np.packbits(before(part[:, first], part[:, second]), axis=1, bitorder="little")
         out[start : start + ROWS, : bits.shape[1]] = bits
     return np.ascontiguousarray(out.view("<u8").T, dtype=np.uint64)
+
+
+def _bytes(words: Array) -> Array:
+    """Return the bytes of words (words, rows), the lowest first: uint8 (bytes, rows)."""
+    return words.T.astype("<u8", order="C").view(np.uint8).T
+
+
+def _bits(values: Array) -> Array:
+    """Return the bits of bytes, the lowest first, as whole numbers."""
+    return np.unpackbits(values, bitorder="little").astype(np.int64)
 
 
 def _distinct(keys: Array) -> tuple[Array, Array]:

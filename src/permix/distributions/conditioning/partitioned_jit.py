@@ -37,31 +37,39 @@ def _excess(decay, distance, n_rankings, blocks):
 
 
 @kernel
-def best_decay(distance, n_rankings, blocks, most):
-    """Return the λ in [0, most] of greatest likelihood.
+def best_decay(distance, n_rankings, blocks, most, decay):
+    """Return the λ in [0, most] of greatest likelihood; ``decay`` is where the search begins.
 
     ``distance`` is the total of disagreements with the center and ``n_rankings`` their total weight;
     ``blocks`` (m + 1,) is the total weight of blocks of each size, all 0 for full rankings.
     """
-    if _excess(0.0, distance, n_rankings, blocks)[0] <= 0.0:
+    n = blocks.size - 1
+    at_zero = n_rankings * n * (n - 1)
+    for size in range(2, n + 1):
+        at_zero -= blocks[size] * size * (size - 1)
+    if 0.25 * at_zero <= distance:
         return 0.0
-    if _excess(most, distance, n_rankings, blocks)[0] >= 0.0:
-        return most
-    low, high = 0.0, most
-    decay = 0.5 * most
+    low, high = 0.0, 2.0 * most
+    if not 0.0 < decay < most:
+        decay = 0.5 * most
     for _ in range(200):
         excess, slope = _excess(decay, distance, n_rankings, blocks)
-        if excess > 0.0:
+        if excess >= 0.0:
             low = decay
         else:
             high = decay
-        proposed = 0.5 * (low + high)
+        if low == most:
+            return most
+        proposed = min(0.5 * (low + high), most)
         # Newton on the logarithm of the expected distance, which is nearly linear in λ.
         expected = excess + distance
         if slope > 0.0 and expected > 0.0 and distance > 0.0:
-            newton = decay + (np.log(expected) - np.log(distance)) * expected / slope
+            newton = min(decay + (np.log(expected) - np.log(distance)) * expected / slope, most)
             if low < newton < high:
                 proposed = newton
+                # The step after this one would be the square of it.
+                if abs(newton - decay) <= 1e-7 * decay:
+                    return newton
         if abs(proposed - decay) <= 4e-16 * decay or high - low <= 4e-16 * high:
             return proposed
         decay = proposed

@@ -101,11 +101,13 @@ def _move_center(rows, stream, mentions, theta, order, places):
 
 
 @kernel
-def update_centers(rows, source, lists, tables, opening, clusters, key, n_rounds, first, last, taken):
+def update_centers(rows, source, lists, tables, opening, clusters, key, n_rounds, redraw, first, last, taken):
     """Move the centers of clusters ``first`` to ``last``, each from its own stream; leave sums and θ right.
 
-    A round draws θ given the center and moves the center given θ. Without rounds only the sums are computed;
-    START sets a center to the best item at every stage, given decays of 1.
+    A round draws θ given the center and moves the center given θ; at the end θ is drawn again, unless
+    ``redraw`` is False: then it stays the one that the center was moved given, which is a draw as well.
+    Without rounds only the sums are computed; START sets a center to the best item at every stage, given
+    decays of 1.
     """
     n_items = clusters.places.shape[0]
     order = np.empty(n_items, np.int32)
@@ -137,7 +139,7 @@ def update_centers(rows, source, lists, tables, opening, clusters, key, n_rounds
                 total_skips(source, k, places, totals, counts)
         if rounds == 0:
             total_skips(source, k, places, totals, counts)
-        if n_rounds > 0:
+        if n_rounds > 0 and (redraw or rounds == 0):
             draw_decays(rows, stream, tables, totals, counts, theta)
         for item in range(n_items):
             clusters.places[item, k] = places[item]

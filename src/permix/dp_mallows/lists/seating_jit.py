@@ -24,7 +24,7 @@ from permix.dp_mallows.lists.predictive_rows_jit import (
     last_own,
     own_relative,
 )
-from permix.dp_mallows.lists.top_lists_jit import undefined, write_skips
+from permix.dp_mallows.lists.top_lists_jit import undefined, write_stage
 from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import implements, kernel
 from permix.kernels.mallows import log_normalizer_step
@@ -221,11 +221,25 @@ def seat_in_turn(key, openings, discount, rows, tables, bins, lists, clusters, o
     ``openings[K]`` is the prior weight of a new cluster beside K others. ``labels`` are slots, or -1 for
     agents that are in no cluster yet. Stops before an agent when all slots are taken, at that position: the
     caller makes room and calls again. A settled cluster must hold agents who are not visited.
+
+    Lists that begin like the one visited before share what is known of these stages: visits in the order of
+    the lists take less time than others.
     """
     capacity, n_items = clusters.sizes.size, clusters.places.shape[0]
     n_stages = clusters.totals.shape[1]
     skips = np.empty((n_stages, capacity), np.int16)
     weights = np.empty(capacity + 1)
+    # Relative probabilities of the first stages of the list in every cluster, and in one of its own. Every so
+    # many stages the largest becomes 1 again, by ``scales``; what is lost below cannot matter.
+    relative = np.empty((n_stages + 1, capacity))
+    alone, scales = np.empty(n_stages + 1), np.empty(n_stages)
+    for k in range(capacity):
+        relative[0, k] = 1.0
+    alone[0] = 1.0
+    before, n_known = (
+        np.int64(0),
+        np.int64(0),
+    )  # where the list begins whose stages are known, and how many are
     code = np.empty((2, n_items), np.int64)
     stream = new_stream()
     open_stream(stream, key[0], key[1], book[POSITION], 0)
@@ -235,38 +249,38 @@ def seat_in_turn(key, openings, discount, rows, tables, bins, lists, clusters, o
         agent = visits[book[POSITION]]
         book[POSITION] += 1
         d = np.int64(lists.list_of[agent])
-        t = lists.starts[d + 1] - lists.starts[d]
+        start = lists.starts[d]
+        t = lists.starts[d + 1] - start
         high = book[HIGH]
         own = np.int64(labels[agent])
-        # Prior weight × relative probability of joining.
-        write_skips(lists.items, lists.starts[d], lists.starts[d + 1], clusters.words, high, skips)
-        for k in range(high):
-            weights[k] = clusters.weights[k]
-        weights[high] = openings[book[OCCUPIED]]
-        lonely = own >= 0 and clusters.sizes[own] == 1
-        if lonely:
-            # Staying is opening a cluster; its center is one that opening it would draw.
-            weights[own] = 0.0
-            weights[high] = openings[book[OCCUPIED] - 1]
-        elif own >= 0:
-            weights[own] -= 1.0
-        for chunk in range(0, t, CHUNK):
-            end = min(chunk + CHUNK, t)
-            if chunk > 0:
-                # The largest is 1 again, and what is lost below cannot matter.
-                largest = 0.0
-                for k in range(high + 1):
-                    largest = max(largest, weights[k])
-                for k in range(high + 1):
-                    weights[k] /= largest
-            apart = weights[own] if own >= 0 else 0.0
-            for j in range(chunk, end):
+        j = 0
+        while j < min(t, n_known) and lists.items[start + j] == lists.items[before + j]:
+            j += 1
+        before, n_known = start, t
+        while j < t:
+            write_stage(lists.items, start, j, clusters.words, high, skips[j])
+            scales[j] = 1.0
+            if j > 0 and j % CHUNK == 0:
+                largest = alone[j]
                 for k in range(high):
-                    weights[k] *= clusters.joining[k, j, bins.of_skip[skips[j, k]]]
-            if own >= 0 and not lonely:
-                for j in range(chunk, end):
-                    apart *= member_entry(rows, tables, bins, clusters, own, j, skips[j, own])
-                weights[own] = apart
+                    if clusters.sizes[k] > 0:
+                        largest = max(largest, relative[j, k])
+                scales[j] = 1.0 / largest
+            alone[j + 1] = scales[j] * alone[j]
+            for k in range(high):
+                chance = clusters.joining[k, j, bins.of_skip[skips[j, k]]]
+                relative[j + 1, k] = scales[j] * relative[j, k] * chance
+            j += 1
+        # Prior weight × relative probability of joining.
+        for k in range(high):
+            weights[k] = clusters.weights[k] * relative[t, k] if clusters.sizes[k] > 0 else 0.0
+        lonely = own >= 0 and clusters.sizes[own] == 1
+        # Staying alone is opening a cluster; its center is one that opening it would draw.
+        weights[high] = openings[book[OCCUPIED] - (1 if lonely else 0)] * alone[t]
+        if own >= 0 and not lonely:
+            weights[own] = clusters.weights[own] - 1.0
+            for j in range(t):
+                weights[own] *= scales[j] * member_entry(rows, tables, bins, clusters, own, j, skips[j, own])
         if lonely:
             weights[own], weights[high] = weights[high], 0.0
         chosen = draw_index(uniform(stream), weights, high + 1)
@@ -289,7 +303,13 @@ def seat_in_turn(key, openings, discount, rows, tables, bins, lists, clusters, o
                 book[OCCUPIED] -= 1
         if chosen < high:
             change(rows, tables, bins, lists, d, clusters, chosen, skips, 1, discount)
+            for k in (own, chosen):  # their rows are others now
+                if k >= 0 and not clusters.settled[k]:
+                    for j in range(t):
+                        chance = clusters.joining[k, j, bins.of_skip[skips[j, k]]]
+                        relative[j + 1, k] = scales[j] * relative[j, k] * chance
         else:
+            n_known = 0
             # A cluster of the list alone, its center drawn given the list.
             chosen = 0
             while clusters.sizes[chosen] > 0:

@@ -236,12 +236,11 @@ def log_split_prior(openings, discount, n_clusters, first, second):
 
 
 @kernel
-def split_or_merge(key, openings, discount, tables, source, lists, clusters, labels, n_clusters, kind, climb):
+def split_or_merge(key, openings, discount, tables, source, lists, clusters, labels, n_clusters, kind):
     """Propose one move of this kind and take it or not; returns the number of clusters.
 
-    With ``climb`` it is taken when it raises the log joint, which does not leave the posterior invariant. The
-    slot after the last must be free. A split puts its second part there; a merge leaves its second cluster
-    empty; the caller closes the gap and counts pairs, where ``source`` is of that type, anew.
+    The slot after the last must be free. A split puts its second part there; a merge leaves its second
+    cluster empty; the caller closes the gap and counts pairs, where ``source`` is of that type, anew.
     """
     stream = new_stream()
     open_stream(stream, key[0], key[1], 0, 0)
@@ -312,26 +311,24 @@ def split_or_merge(key, openings, discount, tables, source, lists, clusters, lab
         openings, discount, n_clusters - (not splitting), float(sizes[1]), float(sizes[2])
     ) - math.lgamma(n_items + 1.0)
     for part in range(3):
-        log_center = 0.0 if climb else log_centers[part]
-        log_ratio += (values[part] - log_center) * (1.0 if part > 0 else -1.0)
-    if not climb:
-        # Probability of choosing the merge that undoes the split, less that of choosing and dividing as it
-        # does. The slot of the second part is free so far.
-        if splitting:
-            for item in range(n_items):
-                clusters.places[item, b] = places[2, item]
-            clusters.sizes[b] = sizes[2]
-            _, log_choice = log_partner(lists, first_list, clusters, n_clusters + 1, a, b, stream)
-            clusters.sizes[b] = 0
-        log_ratio += log_choice - log_allocation
-        if smart:
-            # The second anchor: any member of its cluster, or any other member of the whole.
-            log_ratio += np.log((sizes[0] - 1.0) / sizes[2])
-        else:
-            log_ratio += np.log((1.0 - BLIND_SPLITS) / BLIND_SPLITS)
+        log_ratio += (values[part] - log_centers[part]) * (1.0 if part > 0 else -1.0)
+    # Probability of choosing the merge that undoes the split, less that of choosing and dividing as it does.
+    # The slot of the second part is free so far.
+    if splitting:
+        for item in range(n_items):
+            clusters.places[item, b] = places[2, item]
+        clusters.sizes[b] = sizes[2]
+        _, log_choice = log_partner(lists, first_list, clusters, n_clusters + 1, a, b, stream)
+        clusters.sizes[b] = 0
+    log_ratio += log_choice - log_allocation
+    if smart:
+        # The second anchor: any member of its cluster, or any other member of the whole.
+        log_ratio += np.log((sizes[0] - 1.0) / sizes[2])
+    else:
+        log_ratio += np.log((1.0 - BLIND_SPLITS) / BLIND_SPLITS)
     if not splitting:
         log_ratio = -log_ratio
-    if log_ratio < 0.0 and (climb or uniform(stream) >= np.exp(log_ratio)):
+    if log_ratio < 0.0 and uniform(stream) >= np.exp(log_ratio):
         return n_clusters
     for part in range(1 if splitting else 0, 3 if splitting else 1):
         k = b if part == 2 else a

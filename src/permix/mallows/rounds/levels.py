@@ -19,18 +19,24 @@ from permix.runtime.threads import over_rows
 class LevelRounds:
     """E-steps with one number of components."""
 
+    bounded = True
+
     def __init__(self, profile: Profile, n_components: int) -> None:
         m, rows = profile.preferences.n_items, profile.partitioned
         self.profile, self.rows = profile, rows
         self.counts = profile.counts[rows].astype(np.float64)
         self.known = np.full((n_components, m), -1, dtype=np.int32)  # the centers that distances are from
         self.distances = np.empty((n_components, len(rows)))
+        self.weights = np.empty(
+            (n_components, len(rows))
+        )  # P(component | row) times agents, of the last E-step
 
     def e_step(
         self, components: MallowsComponents, rng: np.random.Generator | None, look: bool
     ) -> tuple[float, Statistics]:
         """Return the log-likelihood, and the expected statistics; with a generator components are drawn."""
         total, weights = shared_out(self.log_joint(components), self.counts, rng)
+        self.weights = weights
         statistics = Statistics.zeros(components.n_components, components.n_items)
 
         def work(first: int, last: int) -> None:
@@ -45,6 +51,7 @@ class LevelRounds:
 
         over_rows(work, components.n_components, 4 * len(self.rows))
         statistics.members[:] = statistics.rankings[:] = weights.sum(axis=1)
+        statistics.spreads[:] = statistics.members - (weights**2 / self.counts).sum(axis=1)
         return total, statistics
 
     def log_joint(self, components: MallowsComponents) -> Array:
@@ -56,7 +63,13 @@ class LevelRounds:
         found = partition_log_normalizers(components, self.profile, self.distances.T)[0]
         return np.asarray((found + components.log_weights).T)
 
-    def gains(self, components: MallowsComponents, k: int, shares: Array) -> Array:
+    def shares(self, k: int) -> Array:
+        """Return P(component k | row) at the components of the last E-step."""
+        return np.asarray(self.weights[k] / self.counts)
+
+    def gains(
+        self, components: MallowsComponents, k: int, shares: Array, leads: Array, least: float
+    ) -> Array:
         """Return by how much the log-likelihood rises if neighbors in center k change places, (m - 1,)."""
         first, second = components.centers[k][:-1], components.centers[k][1:]
         less, more = np.expm1(-components.decays[k]), np.expm1(components.decays[k])

@@ -18,18 +18,27 @@ class Statistics(NamedTuple):
     wins: Array  # (K, m, m): weight of "a before b", stated by partitioned rows or drawn for the others
     blocks: Array  # (K, m + 1): weight of blocks of each size in partitioned rows
     against: Array  # (K,): weight of stated pairs that go against the present center, in partitioned rows
+    spreads: Array  # (K,): sum of P(k | row) (1 - P(k | row)) over agents in exact steps
 
     @classmethod
     def zeros(cls, k: int, m: int) -> Statistics:
         """Nothing yet."""
-        return cls(*map(np.zeros, ((k,), (k,), (k, m, m), (k, m + 1), (k,))))
+        return cls(*map(np.zeros, ((k,), (k,), (k, m, m), (k, m + 1), (k,), (k,))))
 
 
-def improve(statistics: Statistics, look: bool, most: float, centers: Array, decays: Array) -> None:
+NO_BONUSES = np.empty(0)
+
+
+def improve(
+    statistics: Statistics,
+    look: bool,
+    most: float,
+    centers: Array,
+    decays: Array,
+    bonuses: Array = NO_BONUSES,
+) -> None:
     """Improve decays, up to ``most``, and where ``look`` centers, in place."""
-    m = centers.shape[1]
-    room = np.empty((m + 1, m)), np.empty((2, m), dtype=np.int32)
-    maximize(*statistics[1:], look, most, centers, decays, *room)
+    maximize(*statistics[1:5], bonuses, look, most, centers, decays)
 
 
 def responsibilities(joint: Array, evidence: Array) -> Array:

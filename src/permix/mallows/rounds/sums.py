@@ -27,6 +27,8 @@ _n_sets: WeakKeyDictionary[Profile, int] = WeakKeyDictionary()
 class SumRounds:
     """E-steps with one number of components."""
 
+    bounded = False
+
     def __init__(self, profile: Profile, n_components: int) -> None:
         m = profile.preferences.n_items
         self.rows, self.arrays = profile.sampled, profile.arrays
@@ -34,14 +36,19 @@ class SumRounds:
         self.known = np.full((n_components, m), -1, dtype=np.int32), np.full(n_components, np.nan)
         self.log_probabilities = np.empty((n_components, len(self.rows)))
         self.pairs = np.empty((n_components, len(self.rows), m, m))  # P(a before b | row, component)
+        self.weights = np.empty(
+            (n_components, len(self.rows))
+        )  # P(component | row) times agents, of the last E-step
 
     def e_step(
         self, components: MallowsComponents, rng: np.random.Generator | None, look: bool
     ) -> tuple[float, Statistics]:
         """Return the log-likelihood, and the expected statistics; with a generator components are drawn."""
         total, weights = shared_out(self.log_joint(components), self.counts, rng)
+        self.weights = weights
         statistics = Statistics.zeros(components.n_components, components.n_items)
         statistics.members[:] = statistics.rankings[:] = weights.sum(axis=1)
+        statistics.spreads[:] = statistics.members - (weights**2 / self.counts).sum(axis=1)
         for k, center in enumerate(components.centers):
             np.einsum("i,iab->ab", weights[k], self.pairs[k], out=statistics.wins[k])
             statistics.against[k] = order_score(statistics.wins[k], center)
@@ -52,7 +59,13 @@ class SumRounds:
         self._renew(components)
         return np.asarray(self.log_probabilities + components.log_weights[:, None])
 
-    def gains(self, components: MallowsComponents, k: int, shares: Array) -> Array:
+    def shares(self, k: int) -> Array:
+        """Return P(component k | row) at the components of the last E-step."""
+        return np.asarray(self.weights[k] / self.counts)
+
+    def gains(
+        self, components: MallowsComponents, k: int, shares: Array, leads: Array, least: float
+    ) -> Array:
         """Return by how much the log-likelihood rises if neighbors in center k change places, (m - 1,)."""
         self._renew(components)
         center, decay = components.centers[k], components.decays[k]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 import zipfile
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 import permix
 from permix.data.ballots import Ballots
 from permix.data.cleaning_candidates import audit_of, names_alike
-from permix.errors import DataError, PermixError
+from permix.errors import DataError, PermixError, PermixWarning
 from tests.data.io.ballots import writers
 
 SCOTTISH = '3,1\n10,1,2,3\n{}\n"Candidate 1","A","P"\n"Candidate 2","B","P"\n"Candidate 3","C","P"\n"Ward"\n'
@@ -123,3 +125,63 @@ def test_names_that_look_alike_are_noticed_in_every_table(tmp_path):
     with pytest.warns(UserWarning, match="'Smith, J', 'J Smith' look alike"):
         assert permix.read(path).n_items == 3
     assert permix.read(path, names="merge").items == ("Smith, J", "Jones")
+
+
+def test_words_of_machines_are_no_candidates(tmp_path):
+    path = tmp_path / "x.csv"
+    words = ["Blank Vote", "Skipped Ranking", "(blank)", "Not ranked", "RCV Under Vote"]
+    rows = [*(f"N,Ann,{word}" for word in words), "S,RCV Over Vote,Bo", "S,overvote: Ann & Bo,Bo", "S,Bo,Ann"]
+    path.write_text("precinct,rank1,rank2\n" + "\n".join(rows) + "\n")
+    votes = permix.read(path)
+    assert set(votes.items) == {"Ann", "Bo"}
+    assert votes.n_agents == 6
+    told = votes.metadata["CLEANING"][0]
+    assert told["ballots"] == 7
+    assert set(words) <= set(told["which"])
+
+
+def test_two_columns_that_could_count_ballots_are_asked_about(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("precinct,rank1,rank2,weight,votes\nN,Ann,Bo,3,4\nS,Bo,Ann,1,1\n")
+    with pytest.raises(DataError, match="'weight' and 'votes' could both be the count"):
+        permix.read(path)
+
+
+@pytest.mark.parametrize("kind", ["dominion", "cdf"])
+def test_marks_without_a_rank_among_ranks_are_refused(kind, tmp_path):
+    """They would be at the first rank: of ranks from 0 on, two would be one."""
+    profile = [[["Ann"], ["Bo"]], [["Bo"], ["Ann"]]]
+    path = getattr(writers, kind)(profile, ["Ann", "Bo"], tmp_path)
+    file = path if kind == "cdf" else path / "CvrExport_20.json"
+    whole = file.read_text()
+    rank = '"Rank": 1' if kind == "cdf" else '"Rank": 1, "IsAmbiguous": false, "IsVote"'
+    assert rank in whole
+    for change in (rank.replace("1", "0", 1), rank.replace("1", "null", 1)):
+        file.write_text(whole.replace(rank, change))
+        with pytest.raises(DataError, match=r"has the rank 0|rank 0 of selection|and others have none"):
+            permix.read(path, **({"contest": "Mayor"} if path.is_dir() else {}))
+
+
+def test_ballots_given_twice_are_told(tmp_path):
+    profile = [[["Ann"], ["Bo"]], [["Bo"], ["Ann"]], [["Ann"]], [["Bo"]]]
+    path = writers.dominion(profile, ["Ann", "Bo"], tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert permix.read(path, contest="Mayor").n_agents == 4
+    (path / "CvrExport_21.json").write_text((path / "CvrExport_20.json").read_text())
+    with pytest.warns(PermixWarning, match="2 ballots have the id of another, such as '5-1-2'"):
+        assert permix.read(path, contest="Mayor").n_agents == 6
+    for file in path.glob("Cvr*"):  # numbers that were taken out tell nothing
+        file.write_text(re.sub('"RecordId": [0-9]+', '"RecordId": "X"', file.read_text()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        permix.read(path, contest="Mayor")
+
+
+@pytest.mark.parametrize("joined", ["Ann;Bo", "Ann | Bo", "Ann/Bo", '"Ann, Bo"', "Ann & Bo"])
+@pytest.mark.parametrize("beside", ["precinct", "rank3"])
+def test_several_candidates_in_one_cell_are_no_candidate(joined, beside, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(f"rank1,rank2,{beside}\nCy,Ann,Bo\n{joined},Cy,\nBo,Ann,Cy\n")
+    with pytest.raises(DataError, match=r"line 3.*seems to be (several candidates|a tie)"):
+        permix.read(path)

@@ -42,7 +42,7 @@ def read(source: Source, contest: str | None) -> Ballots:
     """Read the marks of one contest: of each record the snapshot that is current."""
     report = _report(source)
     chosen = chosen_contest(contests(source), contest, source.path)
-    names, write_ins, listed = {}, [], []
+    names, write_ins, listed, allowed = {}, [], [], 0
     for election in report.get("Election", ()):
         candidates = {
             each["@id"]: str(each.get("Name", each["@id"])) for each in election.get("Candidate", ())
@@ -50,6 +50,7 @@ def read(source: Source, contest: str | None) -> Ballots:
         for held in election.get("Contest", ()):
             if held["@id"] != chosen:
                 continue
+            allowed = int(held.get("VotesAllowed") or 0)
             for selection in held.get("ContestSelection", ()):
                 of = [candidates.get(number, number) for number in selection.get("CandidateIds", ())]
                 written = str(selection.get("IsWriteIn", "false")).lower() == "true"
@@ -65,6 +66,7 @@ def read(source: Source, contest: str | None) -> Ballots:
     rows: list[list[list[str]]] = []
     agents: list[str] = []
     precincts: list[str] = []
+    ranked: set[bool] = set()
     for record in report.get("CVR", ()):
         snapshots = record.get("CVRSnapshot", ())
         current = next((s for s in snapshots if s.get("@id") == record.get("CurrentSnapshotId")), None)
@@ -72,13 +74,17 @@ def read(source: Source, contest: str | None) -> Ballots:
             raise DataError(f"{source.path}: record {len(agents) + 1} has no current snapshot")
         for held in current.get("CVRContest", ()):
             if held.get("ContestId") == chosen:
-                rows.append(_marked(source, held, names))
+                rows.append(_marked(source, held, names, ranked))
                 agents.append(
                     str(record.get("UniqueId") or record.get("BallotPrePrintedId") or len(agents) + 1)
                 )
                 precincts.append(units.get(record.get("BallotStyleUnitId"), ""))
     if not rows:
         raise DataError(f"{source.path}: no record has contest {chosen}")
+    if len(ranked) > 1:
+        raise DataError(
+            f"{source.path}: of contest {chosen}, some selections have a rank and others have none"
+        )
     covariates = {"precinct": np.array(precincts, dtype=object)} if any(precincts) else {}
     return Ballots.from_rows(
         rows,
@@ -86,12 +92,18 @@ def read(source: Source, contest: str | None) -> Ballots:
         agents=np.array(agents, dtype=object),
         covariates=covariates,
         write_ins=tuple(write_ins),
+        n_choices=max(allowed, 0),
         metadata={"TITLE": contests(source)[chosen], "FORMAT": TITLE},
     )
 
 
-def _marked(source: Source, held: dict[str, Any], names: dict[str, str]) -> list[list[str]]:
-    """Who is marked at which rank: positions with an indication that is not excluded from the count."""
+def _marked(
+    source: Source, held: dict[str, Any], names: dict[str, str], ranked: set[bool]
+) -> list[list[str]]:
+    """Who is marked at which rank: positions with an indication that is not excluded from the count.
+
+    ``ranked`` notes whether ranks are given.
+    """
     marked: list[list[str]] = []
     for selection in held.get("CVRContestSelection", ()):
         number = selection.get("ContestSelectionId")
@@ -100,7 +112,9 @@ def _marked(source: Source, held: dict[str, Any], names: dict[str, str]) -> list
         for position in selection.get("SelectionPosition", ()):
             if position.get("HasIndication") == "no" or position.get("IsAllocable") == "no":
                 continue
-            said = position.get("Rank") or selection.get("Rank") or 1
+            given = [each for each in (position.get("Rank"), selection.get("Rank")) if each not in (None, "")]
+            ranked.add(bool(given))
+            said = given[0] if given else 1
             rank = int(said)
             if not 1 <= rank <= MOST_RANKS or float(said) != rank:
                 raise DataError(f"{source.path}: rank {rank} of selection {number!r} is none")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ class _Choice(NamedTuple):
     rank: int
     name: str
     party: str
+    n_choices: int  # "Vote For 2"; 0 where the column does not say
 
 
 def recognized(source: Source) -> str | None:
@@ -79,6 +81,7 @@ def read(source: Source, contest: str | None) -> Ballots:
         covariates=about,
         attributes=parties_of(items, {choice.name: choice.party for choice in choices}),
         write_ins=tuple(name for name in items if "write-in" in name.lower()),
+        n_choices=max(choice.n_choices for choice in choices),
         metadata={"TITLE": chosen, "FORMAT": TITLE},
     )
 
@@ -97,5 +100,7 @@ def _choices(source: Source, names: list[str]) -> list[_Choice]:
             raise source.fail("", f"column {name!r} does not say contest, rank and candidate")
         party = parts[-1] if len(parts) > 5 else ""
         name_of = ":".join(parts[4 : len(parts) - (len(parts) > 5)])
-        found.append(_Choice(place, parts[1], int(parts[2]), name_of, party))
+        allowed = re.search(r"vote\s*for\D*([0-9]{1,4})", parts[3], re.IGNORECASE)
+        n_choices = 0 if allowed is None else int(allowed[1])
+        found.append(_Choice(place, parts[1], int(parts[2]), name_of, party, n_choices))
     return found

@@ -10,7 +10,9 @@ from permix.errors import Argument, DataError
 SHOWN = 12
 
 
-def chosen_contest(contests: Mapping[str, str], asked: str | None, source: object) -> str:
+def chosen_contest(
+    contests: Mapping[str, str], asked: str | None, source: object, what: str = "contests"
+) -> str:
     """Return the id of the contest asked for, by id or by name; of one contest alone, its own.
 
     ``contests`` are names by id.
@@ -18,7 +20,7 @@ def chosen_contest(contests: Mapping[str, str], asked: str | None, source: objec
     if asked is None:
         if len(contests) == 1:
             return next(iter(contests))
-        said = f"{source} has {len(contests)} contests: {_listed(contests)}. Say which with "
+        said = f"{source} has {len(contests)} {what}: {_listed(contests)}. Say which with "
         raise DataError(said, Argument("contest"))
     wanted = str(asked)
     if wanted in contests:
@@ -39,6 +41,6 @@ def _folded(name: str) -> str:
 
 
 def _listed(contests: Mapping[str, str]) -> str:
-    listed = [f"{number} ({name})" for number, name in contests.items()]
+    listed = [name if name == number else f"{number} ({name})" for number, name in contests.items()]
     more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
     return f"{', '.join(listed[:SHOWN])}{more}"

@@ -74,6 +74,8 @@ def read(source: Source, contest: str | None) -> Ballots:
     conditions = _named(source, "OutstackConditionManifest.json")
     invalid = {number for number, name in conditions.items() if name == "InvalidContest"}
     n_invalid, plain = 0, _decoder()[1]
+    # Where voters rank, a mark without a rank says nothing; elsewhere all marks stand alike.
+    unranked = 0 if int(about.get("NumOfRanks") or 1) > 1 else 1
     ballot: list[int] = []
     rank: list[int] = []
     item: list[int] = []
@@ -96,7 +98,7 @@ def read(source: Source, contest: str | None) -> Ballots:
                         "CandidateManifest.json"
                     )
                 ballot.append(len(agents))
-                at = mark.get("Rank") or 1
+                at = mark.get("Rank") or unranked
                 if not isinstance(at, int) or not 1 <= at <= MOST_RANKS:
                     raise DataError(f"{source.path}: a mark of contest {number} has the rank {at!r}")
                 rank.append(at - 1)

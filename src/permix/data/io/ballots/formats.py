@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -14,7 +16,7 @@ from permix.data.io.ballots import cdf, clear_ballot, dominion, hart, rank_colum
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.data.io.text_files import PathLike
-from permix.errors import DataError, FileFormatError, PermixError
+from permix.errors import DataError, FileFormatError, PermixError, PermixWarning
 
 # In this order: a table of rank columns is what is left when nothing more special fits.
 FORMATS: tuple[ModuleType, ...] = (dominion, hart, cdf, clear_ballot, votekit, scottish, rank_columns)
@@ -51,7 +53,24 @@ class Recognized(NamedTuple):
             contest = chosen_contest(self.contests(), contest, self.source.path)
         with self._structure():
             found: Ballots = self.format.read(self.source, contest)
+        self._warn_of_ballots_given_twice(found)
         return found
+
+    def _warn_of_ballots_given_twice(self, found: Ballots) -> None:
+        """Say that ballots have the same id, as where a folder holds an export and a part of it.
+
+        Where an id comes back all the time, it stands for no ballot, as where the numbers were taken out.
+        """
+        ids = [] if found.agents is None else list(map(str, found.agents.tolist()))
+        n = len(set(ids))
+        if n < len(ids) <= 2 * n:
+            first = next(each for each, times in Counter(ids).items() if times > 1)
+            warnings.warn(
+                f"{self.source.path}: {len(ids) - n:,} ballots have the id of another, such as {first!r}, "
+                "and all are counted; if the file holds ballots twice, leave some out",
+                PermixWarning,
+                stacklevel=4,
+            )
 
     @contextmanager
     def _structure(self) -> Iterator[None]:

@@ -20,6 +20,9 @@ from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.containers.lines import read_lines
+from permix.data.io.containers.text import said_delimiter
+from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out
+from permix.data.io.table_layouts import joined_items
 from permix.data.io.text_files import EXCEL, TABLES, TEXT_TABLES, plain_suffix
 from permix.data.labels import Array
 from permix.errors import DataError
@@ -28,13 +31,14 @@ TITLE = "Table of ballots, a column for each rank"
 NOTHING = frozenset(
     [
         *("", "undervote", "undervoted", "skipped", "skip", "skippedrank", "blank", "none", "novote"),
-        *("noselection", "exhausted", "n/a"),
+        *("noselection", "exhausted", "n/a", "skippedranking", "blankvote", "(blank)", "notranked"),
+        *("unranked", "nochoice", "noranking"),
     ]
 )
 # Missing values as programs write them: a person may be called Na.
 MISSING = frozenset(["NA", "NaN", "nan", "NULL", "null", "<NA>", "-"])
 SEVERAL = frozenset(["overvote", "overvoted"])
-WEIGHTS = USUAL_NAMES["count"] | {"weight"}
+WEIGHTS = USUAL_NAMES["count"]
 IDS = USUAL_NAMES["agent"] | {"castvoterecord", "cvr", "ballotid", "id", "recordid", "ballot"}
 # ``For Mayor Choice 3 (55 ...)``: the contest, the rank, and whatever the machine adds.
 # Looked for in names without the blanks at their ends, blanks in them being one each.
@@ -53,12 +57,13 @@ def is_write_in(name: str) -> bool:
 
 def is_nothing(text: str) -> bool:
     """Whether an entry says that nobody was marked."""
-    return plain(text) in NOTHING or text in MISSING
+    told = plain(text)
+    return told in NOTHING or text in MISSING or "undervote" in told
 
 
 def is_several(text: str) -> bool:
-    """Whether an entry says that several were marked: ``overvote``, ``Overvote (2)``."""
-    return re.fullmatch(r"overvoted?(\(.*\))?", plain(text)) is not None
+    """Whether an entry says that several were marked: ``overvote``, ``Overvote (2)``, ``RCV Over Vote``."""
+    return "overvote" in plain(text)
 
 
 class Header(NamedTuple):
@@ -76,8 +81,7 @@ def recognized(source: Source) -> str | None:
     if not source.is_one_file or ending not in TABLES:
         return None
     if ending in TEXT_TABLES:
-        first = source.head.decode("utf-8-sig", errors="replace").splitlines()[:1]
-        names = next(csv.reader(first, delimiter=_delimiter(first[0])), []) if first else []
+        names = _first_names(source)
     else:
         names = _table(source).names
     found = header_of(names)
@@ -86,10 +90,23 @@ def recognized(source: Source) -> str | None:
     looks = _looks(source, found)
     is_sheet = ending in EXCEL
     answers = looks.repeats and not looks.marks
-    if not looks.names or answers or not (found.others or looks.marks or is_sheet):
+    if not looks.names or answers or not (found.others or looks.marks or is_sheet or len(found.ranks) > 1):
         return None  # plain orders, ranks or answers: the reader of tables knows, or asks
     some = next(iter(found.ranks.values()))
     return f"columns {names[some[1]]!r} to {names[some[max(some)]]!r} hold the ranks"
+
+
+def _first_names(source: Source) -> list[str]:
+    """Return the first line of a text file that names ranks; titles may stand above it."""
+    said, text = said_delimiter(source.head.decode("utf-8-sig", errors="replace"))
+    lines = [line for line in text.splitlines()[: MOST_TITLES + 1] if line.strip()]
+    for line in lines:
+        names = next(csv.reader([line], delimiter=said or _delimiter(line)), [])
+        if header_of(names) is not None:
+            return names
+        if sum(1 for name in names if name.strip()) > 1:
+            break
+    return next(csv.reader(lines[:1], delimiter=_delimiter(lines[0])), []) if lines else []
 
 
 def rank_in(name: str) -> tuple[str, int] | None:
@@ -103,6 +120,9 @@ def rank_in(name: str) -> tuple[str, int] | None:
 
 def header_of(names: list[str]) -> Header | None:
     """Read the names of the columns; None where no two are ranks that begin at 1."""
+    names = list(names)
+    while names and not str(names[-1]).strip():  # columns without a name at the end must be empty
+        names.pop()
     if {"best", "worst"} <= {plain(name) for name in names}:
         return None  # items that were shown, of which one is best and one worst
     ranks: dict[str, dict[int, int]] = {}
@@ -115,7 +135,9 @@ def header_of(names: list[str]) -> Header | None:
             if said[1] in of_contest:
                 return None  # two columns for one rank: the reader of tables says so
             of_contest[said[1]] = place
-        elif plain(name) in WEIGHTS and weight is None:
+        elif plain(name) in WEIGHTS:
+            if weight is not None:
+                return None  # two columns could count ballots: the reader of tables asks
             weight = place
         elif (plain(name) in IDS or (place == 0 and not str(name).strip())) and agent is None:
             agent = place
@@ -151,6 +173,12 @@ def read(source: Source, contest: str | None) -> Ballots:
     codes = np.column_stack([marks.coded(columns[by_rank[rank]]) for rank in range(1, len(by_rank) + 1)])
     if not marks.candidates:
         raise DataError(f"{source.path}: no ballot names a candidate")
+    for joined in joined_items(marks.candidates):
+        row = int(np.argmax((codes == marks.candidates[joined]).any(axis=1)))
+        raise DataError(
+            f"{source.path}, line {numbers[row]}: {joined!r} seems to be several candidates at one rank, who "
+            "stand alone elsewhere; write overvote there, or give the candidate another name"
+        )
     ballot, rank = np.nonzero((codes >= 0) | (codes == UNNAMED))
     told = tuple(sorted(marks.marks))
     done = "read as ranks left empty, or as overvotes"
@@ -213,7 +241,9 @@ def _counts(source: Source, numbers: Sequence[int], weights: Sequence[str] | Non
 
 
 def _count(entry: str) -> int:
-    """A weight, or -1 where it is none."""
+    """A weight, or -1 where it is none; 1.000 could be a thousand."""
+    if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{3})+", entry.strip()):
+        return -1
     try:
         value = float(entry)
     except ValueError:
@@ -245,10 +275,19 @@ def _of_file(source: Source) -> _Table:
 
 def _of_lines(source: Source) -> _Table:
     name = source.names[0]
-    text = source.text(name)
-    delimiter = _delimiter(text.partition("\n")[0])
+    said, text = said_delimiter(source.text(name))
+    wanted = _first_names(source)
+    top = next(line for line in text.splitlines() if line.strip())
+    delimiter = said or next((d for d in ",\t;|" if wanted == next(csv.reader([top], delimiter=d))), "")
+    delimiter = delimiter or _delimiter_of(text, wanted)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names = next(lines)
+    above: list[tuple[int, list[str]]] = []
+    while names != wanted:
+        above += [(lines.line_num, names)] if any(names) else []
+        names = next(lines)
+    if above:
+        say_left_out(source.path, [n for n, _ in above], [row for _, row in above], TITLES)
     rows, numbers, n_read, before = [], [], 0, lines.line_num
     for row in lines:
         n_read += 1
@@ -266,11 +305,29 @@ def _of_lines(source: Source) -> _Table:
     if lines.line_num - before > n_read or "\0" in text:
         spread = (n for n, row in zip(numbers, rows, strict=True) if any({"\n", "\0"} & set(e) for e in row))
         raise source.fail(name, f"line {next(spread, 1)}: an entry goes over several lines")
+    last = end_of(source.path, numbers, rows)
+    rows, numbers = rows[:last], numbers[:last]
+    while names and not names[-1].strip():
+        if any(row[len(names) - 1].strip() for row in rows):
+            raise source.fail(
+                name, f"column {len(names)} has no name; name it, so that it is clear what it is"
+            )
+        names = names[:-1]
+        rows = [row[: len(names)] for row in rows]
     return _Table(names, list(zip(*rows, strict=True)) or [()] * len(names), numbers)
 
 
 def _delimiter(line: str) -> str:
     return max(",\t;|", key=line.count)
+
+
+def _delimiter_of(text: str, names: list[str]) -> str:
+    """Return the delimiter of the line with these names, which stands under titles."""
+    for line in text.splitlines()[: 2 * MOST_TITLES]:
+        delimiter = _delimiter(line)
+        if line.strip() and next(csv.reader([line], delimiter=delimiter)) == names:
+            return delimiter
+    return _delimiter(text.partition("\n")[0])
 
 
 class _Looks(NamedTuple):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from permix.data.io.text_files import PathLike
+from permix.data.io.text_files import PathLike, as_utf8, decoded
 from permix.errors import DataError, FileFormatError
 from permix.files import check_sizes, read_unpacked, unpacking_limit
 from permix.runtime.progress import Display
@@ -40,7 +40,8 @@ class Source:
         """Whether this is a zip of files, and not a spreadsheet, which is a zip as well."""
         if self.path.is_dir() or not zipfile.is_zipfile(self.path):
             return False
-        return "[Content_Types].xml" not in self._zip_members
+        members = self._zip_members
+        return "[Content_Types].xml" not in members and not {"mimetype", "content.xml"} <= set(members)
 
     @cached_property
     def _archive(self) -> zipfile.ZipFile:
@@ -52,7 +53,7 @@ class Source:
         try:
             check_sizes(self._archive, self.path.stat().st_size, unpacking_limit())
             return {info.filename: info for info in self._archive.infolist() if not info.is_dir()}
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, NotImplementedError) as error:
             raise FileFormatError(f"{self.path}: a damaged zip ({error})", self.path) from error
 
     @cached_property
@@ -101,7 +102,7 @@ class Source:
             packed = raw.read(2) == b"\x1f\x8b"
         try:
             with gzip.open(self.path, "rb") if packed else open(self.path, "rb") as stream:
-                return stream.read(HEAD)
+                return as_utf8(stream.read(HEAD))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             said = f"{self.path}: the gzip stream is truncated or damaged ({error}); fetch the file again"
             raise FileFormatError(said, self.path) from error
@@ -131,10 +132,7 @@ class Source:
             raise self.fail(name, f"not XML ({error})") from error
 
     def text(self, name: str) -> str:
-        """Return a file of UTF-8 text."""
-        content = self.read(name)
-        try:
-            return content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = content.count(b"\n", 0, error.start) + 1
-            raise self.fail(name, f"line {line} is not UTF-8; convert the file to UTF-8") from error
+        """Return a file of text."""
+        return decoded(
+            self.read(name), self.path, str(self.path) if self.is_one_file else f"{self.path}, {name}"
+        )

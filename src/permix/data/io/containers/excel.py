@@ -13,10 +13,13 @@ import re
 import warnings
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from permix.data.io.containers.sheet_scan import scan_sheet, text_lengths
+from permix.data.io.containers.sheet_scan import Scan, scan_opendocument, scan_sheet, text_lengths
+from permix.data.io.containers.xls_scan import MAGIC, scan_xls
 from permix.data.io.text_files import PathLike
 from permix.errors import Argument, DataError, FileFormatError, PermixWarning
 from permix.files import check_sizes, read_unpacked, too_large, unpacking_limit
@@ -35,22 +38,98 @@ class _Workbook(NamedTuple):
 
 def read_sheet(path: PathLike, sheet: str | None = None) -> tuple[list[int], list[list[str]]]:
     """Return the rows of a sheet as text with their numbers; an error lists the sheets where it is open."""
-    book = _workbook(path)
-    name = _chosen(path, book, sheet)
-    _look_over(path, name, book)
+    content = bytes(read_unpacked(path))
+    if content[:8] == MAGIC:
+        return _rows_of_xls(path, content, sheet)
+    if _is_opendocument(content):
+        return _rows_of_opendocument(path, content, sheet)
+    book = _workbook(path, content)
+    name = _chosen(path, list(book.sheets), sheet)
+    scan = _scanned(path, name, book)
+    _look_over(path, name, scan)
+    return _rows(path, book.content, name)
+
+
+def _is_opendocument(content: bytes) -> bool:
+    return content[:4] == b"PK\x03\x04" and b"application/vnd.oasis.opendocument.spreadsheet" in content[:200]
+
+
+def _rows_of_xls(path: PathLike, content: bytes, sheet: str | None) -> tuple[list[int], list[list[str]]]:
+    """Read an old Excel file, which is looked over as a whole."""
     try:
-        from python_calamine import CalamineError, CalamineWorkbook
+        scan = scan_xls(content)
+    except ValueError as error:
+        raise FileFormatError(
+            f"{path}: a damaged .xls file ({error}); save it as .xlsx or CSV", path
+        ) from error
+    if scan.most_bytes > unpacking_limit():
+        raise FileFormatError(too_large(unpacking_limit(), f"{path}: "), path)
+    if scan.errors:
+        n = len(scan.errors)
+        more = f", and {n - 1} others do" if n > 1 else ""
+        raise DataError(
+            f"{path}: cell {scan.errors[0]} of a sheet holds an error{more}; mend it, or empty the cell"
+        )
+    names = [name for name in _calamine(path, content).sheet_names if _filled(path, content, name)]
+    return _rows(path, content, _chosen(path, names, sheet))
+
+
+def _filled(path: PathLike, content: bytes, name: str) -> bool:
+    book = _calamine(path, content)
+    with _damage(path):
+        found = book.get_sheet_by_name(name)
+        return bool(found.height and found.width)
+
+
+def _rows_of_opendocument(
+    path: PathLike, content: bytes, sheet: str | None
+) -> tuple[list[int], list[list[str]]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            check_sizes(archive, len(content), unpacking_limit())
+            scans = scan_opendocument(archive.read("content.xml"))
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}", path) from error
+    except (
+        *(zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError),
+        *(NotImplementedError, UnicodeDecodeError),
+    ) as error:
+        why = str(error) or type(error).__name__
+        raise FileFormatError(f"{path}: a damaged OpenDocument file ({why}); save it as CSV", path) from error
+    name = _chosen(path, list(scans), sheet)
+    _look_over(path, name, scans[name])
+    return _rows(path, content, name)
+
+
+def _calamine(path: PathLike, content: bytes) -> Any:
+    try:
+        from python_calamine import CalamineWorkbook
     except ImportError:
         raise DataError(
             f'{path}: Excel files are read by python-calamine: pip install "permix[excel]", or save '
             "the sheet as CSV UTF-8"
         ) from None
+    with _damage(path):
+        return CalamineWorkbook.from_filelike(io.BytesIO(content))
+
+
+@contextmanager
+def _damage(path: PathLike) -> Iterator[None]:
+    """Say that a file is damaged where the library stumbles, or panics: that is no Exception."""
     try:
-        found = CalamineWorkbook.from_filelike(io.BytesIO(book.content)).get_sheet_by_name(name)
+        yield
+    except BaseException as error:
+        if type(error).__name__ not in ("CalamineError", "PanicException", "WorksheetNotFound"):
+            raise
+        raise FileFormatError(f"{path}: not an Excel file, or damaged ({error})", path) from error
+
+
+def _rows(path: PathLike, content: bytes, name: str) -> tuple[list[int], list[list[str]]]:
+    book = _calamine(path, content)
+    with _damage(path):
+        found = book.get_sheet_by_name(name)
         rows: list[list[Any]] = found.to_python(skip_empty_area=True)
         first = (found.start or (0, 0))[0] + 1
-    except CalamineError as error:
-        raise FileFormatError(f"{path}: not an Excel file, or damaged ({error})", path) from error
     _warn_of_dates(path, rows, first)
     lines = [(first + place, [_entry(entry) for entry in row]) for place, row in enumerate(rows)]
     lines = [(number, row) for number, row in lines if any(row)]
@@ -59,8 +138,7 @@ def read_sheet(path: PathLike, sheet: str | None = None) -> tuple[list[int], lis
     return [number for number, _ in lines], [row for _, row in lines]
 
 
-def _chosen(path: PathLike, book: _Workbook, sheet: str | None) -> str:
-    names = list(book.sheets)
+def _chosen(path: PathLike, names: list[str], sheet: str | None) -> str:
     if sheet is not None:
         found = [name for name in names if name.casefold() == str(sheet).strip().casefold()]
         if not found:
@@ -79,8 +157,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
-def _workbook(path: PathLike) -> _Workbook:
-    content = bytes(read_unpacked(path))
+def _workbook(path: PathLike, content: bytes) -> _Workbook:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_sizes(archive, len(content), unpacking_limit())
@@ -130,14 +207,17 @@ def _xml(archive: zipfile.ZipFile, member: str) -> ElementTree.Element:
     return ElementTree.fromstring(content)
 
 
-def _look_over(path: PathLike, name: str, book: _Workbook) -> None:
-    """Refuse a rectangle or texts that are too large, and cells that calamine would give as blanks."""
+def _scanned(path: PathLike, name: str, book: _Workbook) -> Scan:
     try:
-        scan = scan_sheet(book.sheets[name], [] if book.texts is None else text_lengths(book.texts))
+        return scan_sheet(book.sheets[name], [] if book.texts is None else text_lengths(book.texts))
     except ValueError as error:
         raise FileFormatError(
             f"{path}, sheet {name!r}: {error}; save it again as .xlsx or CSV", path
         ) from error
+
+
+def _look_over(path: PathLike, name: str, scan: Scan) -> None:
+    """Refuse a rectangle or texts that are too large, and cells that calamine would give as blanks."""
     if scan.height * scan.width > MOST_CELLS:
         raise FileFormatError(
             f"{path}: sheet {name!r} goes over {scan.height:,} rows and {scan.width:,} columns; delete what "

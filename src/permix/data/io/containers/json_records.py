@@ -31,7 +31,7 @@ def read_columns(path: PathLike) -> tuple[list[str], list[list[str]]]:
 
 
 def _records(path: PathLike) -> list[tuple[int, dict[str, Any]]]:
-    text = read_text(path)
+    text = read_text(path, western=False)
     if text.lstrip().startswith("["):
         found = _parsed(path, text, 1)
         records = list(enumerate(found if isinstance(found, list) else [found], start=1))

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from permix.data.io.containers import text
+from permix.data.io.containers.trimming import trimmed
 from permix.data.io.text_files import EXCEL, JSON_RECORDS, PathLike, check_file, plain_suffix, read_text
 from permix.errors import Argument, DataError, FileFormatError, about_parameters
+from permix.runtime.progress import Display
 
 # Columns that no table of votes, ratings or measurements has.
 MOST_COLUMNS = 200_000
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _ZIP, _PARQUET = b"PK\x03\x04", b"PAR1"
 
 
@@ -32,18 +35,21 @@ def container(path: PathLike) -> str:
     ending = plain_suffix(path)
     if head == _PARQUET or ending == "parquet":
         return "parquet"
-    if ending in EXCEL or (head == _ZIP and _is_workbook(path)):
+    if ending in EXCEL or head == _OLD_EXCEL or (head == _ZIP and _is_workbook(path)):
         return "excel"
     return "json" if ending in JSON_RECORDS else "text"
 
 
 def _is_workbook(path: PathLike) -> bool:
     import zipfile
+    import zlib
 
     try:
         with zipfile.ZipFile(path) as archive:
-            return "xl/workbook.xml" in archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
+            names = archive.namelist()
+            opendocument = "content.xml" in names and b"spreadsheet" in archive.read("mimetype")[:100]
+            return "xl/workbook.xml" in names or opendocument
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, KeyError, RuntimeError, EOFError):
         return False
 
 
@@ -55,6 +61,12 @@ def read_lines(
     ``sheet`` names one of an Excel file that has several. ``ragged`` allows lines of a text file to have
     fewer entries than others: they are filled up with blanks.
     """
+    with Display(None) as display:
+        display.begin(f"reading {Path(path).name}")
+        return _read_lines(path, delimiter, sheet, ragged)
+
+
+def _read_lines(path: PathLike, delimiter: str | None, sheet: str | None, ragged: bool) -> Lines:
     kind = container(path)
     if sheet is not None and kind != "excel":
         with about_parameters():
@@ -65,7 +77,7 @@ def read_lines(
     if kind == "excel":
         from permix.data.io.containers.excel import read_sheet
 
-        numbers, fields = read_sheet(path, sheet)
+        numbers, fields = trimmed(path, *read_sheet(path, sheet), unit="row")
         found = Lines(numbers, fields, unit="row")
     elif kind in ("parquet", "json"):
         if kind == "parquet":
@@ -76,10 +88,14 @@ def read_lines(
         fields = [names, *map(list, zip(*columns, strict=True))]
         found = Lines(list(range(len(fields))), fields, named=True, unit="row")
     else:
-        content = read_text(path)
-        chosen = delimiter or text.guess_delimiter(path, content)
-        rows = list(text.file_rows(path, content, chosen, ragged=ragged))
-        found = Lines([line for line, _ in rows], [row for _, row in rows], chosen)
+        said, content = text.said_delimiter(read_text(path))
+        chosen = delimiter or said or text.guess_delimiter(path, content)
+        read = list(text.file_rows(path, content, chosen))
+        numbers, fields = [line for line, _ in read], [row for _, row in read]
+        if not ragged:
+            numbers, fields = trimmed(path, numbers, fields)
+        text.evened(path, numbers, fields, chosen, ragged)
+        found = Lines(numbers, fields, chosen)
     if not found.fields:
         raise FileFormatError(f"{path}: there are no rows", path)
     if len(found.fields[0]) > MOST_COLUMNS:

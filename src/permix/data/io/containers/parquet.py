@@ -32,7 +32,8 @@ def read_columns(path: PathLike) -> tuple[list[str], list[list[str]]]:
             names = _plain_columns(arrow, file, path)
             words = [name for name in names if _is_text(arrow, file.schema_arrow.field(name).type)]
         # Words as codes of distinct ones: a long word a million times takes its length once.
-        with arrow.parquet.ParquetFile(path, read_dictionary=words) as file:
+        # Damage that the pages' checksums tell is damage, where a file has them.
+        with arrow.parquet.ParquetFile(path, read_dictionary=words, page_checksum_verification=True) as file:
             table = file.read(columns=names)
             columns = [_text(arrow, table.column(name)) for name in names]
     except (arrow.ArrowException, OSError, UnicodeDecodeError, ValueError, OverflowError) as error:
@@ -111,4 +112,4 @@ def write_columns(path: PathLike, names: list[str], columns: list[list[Any]]) ->
             entries = [None if entry is None else str(entry) for entry in entries]
         arrays.append(arrow.array(entries, type=arrow.int64() if whole else arrow.string()))
     with atomic_writer(path) as stream:
-        arrow.parquet.write_table(arrow.table(arrays, names=names), stream)
+        arrow.parquet.write_table(arrow.table(arrays, names=names), stream, write_page_checksum=True)

@@ -49,6 +49,22 @@ def column_number(letters: str) -> int:
     return number
 
 
+def column_letters(number: int) -> str:
+    """Return the letters of a column: 1 is A, 27 is AA."""
+    letters = ""
+    while number:
+        number, letter = divmod(number - 1, 26)
+        letters = chr(65 + letter) + letters
+    return letters
+
+
+def scan_opendocument(xml: bytes) -> dict[str, Scan]:
+    """Look all sheets of an OpenDocument file over, by name; cells and rows may be given as repeated."""
+    found = _OpenCells()
+    _parse(xml, found)
+    return found.sheets
+
+
 class _Events:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         raise NotImplementedError
@@ -183,3 +199,71 @@ class _Cells(_Events):
             self._n_unavailable,
             self._unavailable,
         )
+
+
+class _OpenCells(_Events):
+    """Cells of OpenDocument sheets, which say how often each is repeated."""
+
+    def __init__(self) -> None:
+        self.sheets: dict[str, Scan] = {}
+        self._name = ""
+        self._begin("")
+
+    def _begin(self, name: str) -> None:
+        self._name, self._row, self._column = name, 0, 0
+        self._bottom = self._right = self._top = self._n_bytes = self._n_errors = 0
+        self._first_error: tuple[str, str] | None = None
+        self._rows = self._cells = 1
+        self._filled = self._error = False
+        self._in_row: list[tuple[int, int]] = []  # bytes of filled cells, and how often each stands there
+        self._text: list[str] = []
+        self._depth = 0  # within a cell
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        local = name.rpartition(":")[2]
+        if local == "table":
+            told = [value for key, value in attributes.items() if key.rpartition(":")[2] == "name"]
+            self._begin(told[0] if told else "")
+        elif local == "table-row":
+            self._rows, self._column, self._in_row = self._repeated(attributes, "rows"), 0, []
+        elif local in ("table-cell", "covered-table-cell"):
+            self._cells, self._text, self._depth = self._repeated(attributes, "columns"), [], 1
+            kinds = {key.rpartition(":")[2]: value for key, value in attributes.items()}
+            self._filled = "value-type" in kinds
+            self._error = attributes.get("calcext:value-type") == "error"
+
+    def _repeated(self, attributes: dict[str, str], what: str) -> int:
+        told = [v for key, v in attributes.items() if key.rpartition(":")[2] == f"number-{what}-repeated"]
+        if not told:
+            return 1
+        if not _WHOLE.fullmatch(told[0]) or int(told[0]) == 0:
+            raise ValueError(f"a number of repeated {what} is {told[0][:40]!r}")
+        return int(told[0])
+
+    def end(self, name: str) -> None:
+        local = name.rpartition(":")[2]
+        if local in ("table-cell", "covered-table-cell"):
+            self._depth = 0
+            text = "".join(self._text)
+            if self._filled or text:
+                self._right = max(self._right, self._column + self._cells)
+                self._in_row.append((len(text.encode(errors="replace")), self._cells))
+            if self._error or text.strip() in ("#REF!", "#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", "Err:502"):
+                self._n_errors += self._cells * self._rows
+                at = f"{column_letters(self._column + 1)}{self._row + 1}"
+                self._first_error = self._first_error or (at, text.strip()[:40] or "an error")
+            self._column += self._cells
+        elif local == "table-row":
+            if self._in_row:
+                self._top = self._top or self._row + 1
+                self._bottom = self._row + self._rows
+                self._n_bytes += self._rows * sum(length * times for length, times in self._in_row)
+            self._row += self._rows
+        elif local == "table" and self._bottom:
+            height = self._bottom - self._top + 1
+            about = (height, self._right, self._n_bytes, self._n_errors, self._first_error, 0, None)
+            self.sheets[self._name] = Scan(*about)
+
+    def text(self, text: str) -> None:
+        if self._depth:
+            self._text.append(text)

@@ -16,7 +16,7 @@ COLONS = "::"
 _NUMBERS_BY_COLONS = re.compile(r"[-+.\w]+(::[-+.\w]+)+")
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 # Characters of a file in which its delimiter is looked for.
-LOOKED_AT = 100_000
+LOOKED_AT, LINES_LOOKED_AT = 100_000, 12
 
 
 def guess_delimiter(path: PathLike, text: str) -> str:
@@ -26,10 +26,13 @@ def guess_delimiter(path: PathLike, text: str) -> str:
     """
     if plain_suffix(path) in ("tsv", "tab"):
         return "\t"
+    bare = re.sub(r'"[^"]*"', "", text[:LOOKED_AT]).replace("\r", "\n")
+    begin = [line for line in bare.split("\n") if line.strip()][:LINES_LOOKED_AT]
+    best = max(DELIMITERS, key=(begin or [""])[0].count)
+    if best not in (begin or [""])[0] or (len(begin) > 1 and begin[0].count(best) != begin[1].count(best)):
+        best = _most_steady(begin, best)  # the first line may be a title
     lines = text[:LOOKED_AT].lstrip().split("\n", 3)[:3]
-    header = re.sub(r'"[^"]*"', "", lines[0])
-    best = max(DELIMITERS, key=header.count)
-    if best in header or plain_suffix(path) == "csv":
+    if any(best in line for line in begin[:3]) or plain_suffix(path) == "csv":
         return best
     if all(_NUMBERS_BY_COLONS.fullmatch(line.strip()) for line in lines if line.strip()):
         return COLONS
@@ -38,33 +41,48 @@ def guess_delimiter(path: PathLike, text: str) -> str:
     return " " if by_blanks else best
 
 
-def file_rows(
-    path: PathLike, text: str, delimiter: str, *, ragged: bool = False
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and stripped fields of every line; blank lines are skipped.
+def _most_steady(lines: list[str], otherwise: str) -> str:
+    """Return the delimiter that most lines have equally often; among those, the most frequent one."""
 
-    All lines have as many fields as the first, or, where they may be ``ragged``, as the longest.
+    def steadiness(delimiter: str) -> tuple[int, int]:
+        counts = [line.count(delimiter) for line in lines]
+        usual = max(set(counts) - {0}, key=counts.count, default=0)
+        return (counts.count(usual) if usual else 0, usual)
+
+    best = max(DELIMITERS, key=steadiness)
+    return best if steadiness(best)[0] > 1 else otherwise
+
+
+def said_delimiter(text: str) -> tuple[str | None, str]:
+    """Return the delimiter that a first line ``sep=;`` names, as Excel writes it, and the text without it."""
+    found = re.match(r"sep=(.)\r?(?:\n|\Z)", text)
+    return (None, text) if found is None else (found[1], "\n" + text[found.end() :])
+
+
+def evened(path: PathLike, numbers: list[int], rows: list[list[str]], delimiter: str, ragged: bool) -> None:
+    """Give all lines as many fields as the first, or, where they may be ``ragged``, as the longest.
+
+    Blank fields at the end of a line are no fields of a table; other differences are refused.
     """
-    if ragged:
-        rows = list(_rows(path, text, delimiter))
-        width = max((len(row) for _, row in rows), default=0)
-        yield from ((line, row + [""] * (width - len(row))) for line, row in rows)
-        return
-    width = 0
-    for start, fields in _rows(path, text, delimiter):
-        width = width or len(fields)
-        if len(fields) != width:
+    width = max(map(len, rows), default=0) if ragged else len(rows[0]) if rows else 0
+    for number, fields in zip(numbers, rows, strict=True):
+        if len(fields) > width and not any(fields[width:]):
+            del fields[width:]
+        elif ragged:
+            fields += [""] * (width - len(fields))
+        elif len(fields) != width:
             found = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+            top = "the first line" if numbers[0] == 1 else f"line {numbers[0]}"
             said = (
-                f"{path}, line {start}: {found} where the first line has {width}: "
+                f"{path}, line {number}: {found} where {top} has {width}: "
                 f"{shorten(delimiter.join(fields))!r}. If lines list as many items as they like, best first, "
                 "say "
             )
-            raise FileFormatError(Message(said, Argument("layout", "orders")), path, start)
-        yield start, fields
+            raise FileFormatError(Message(said, Argument("layout", "orders")), path, number)
 
 
-def _rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and stripped fields of every line; blank lines are skipped."""
     if delimiter in (COLONS, " "):
         for line, entry in enumerate(text.split("\n"), start=1):
             if entry.strip():

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from permix.data.agent_table import refuse_to_write
 from permix.data.ballots import Entry
 from permix.data.io.preflib_writer import level_groups
+from permix.data.io.profiles.rows import as_votes, empty_and_idle
 from permix.data.io.text_files import PathLike, read_text, shorten, write_text
 from permix.data.io.written_names import refuse_names
 from permix.data.preferences import Preferences
@@ -124,18 +125,10 @@ def _ballots(
             counts.append(count)
     if not rows:
         raise FileFormatError(f"{path}: no line has a ballot", path)
-    audit = []
-    if blank:
-        audit.append(Entry("ballots without a choice", "left out", blank))
-    if idle:
-        audit.append(Entry("rows with a count of 0", f"left out, {idle} of them", 0))
+    audit = empty_and_idle(blank, idle)
     if weighed:
         audit.append(Entry("lines with more about the ballots", "that is not used", weighed))
-    if audit:
-        metadata["CLEANING"] = [entry._asdict() for entry in audit]
-    tied = Preferences.from_levels(rows, items=list(items), rest_below=below, counts=counts)
-    tied = tied._replaced(metadata=metadata)
-    return tied if any(len(group) > 1 for row in rows for group in row) else tied.to_rankings()
+    return as_votes(rows, counts, list(items), metadata, audit, below)
 
 
 def _fail(path: PathLike, line: int, why: str, text: str) -> FileFormatError:

@@ -1,0 +1,179 @@
+"""What a mixture of angle-based models found: the answer in sentences, and the sections of its report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from permix.angle.fit import AngleFit
+from permix.angle.results import component_table, consensus_table, remarks, scalar_draws
+from permix.data.labels import Array
+from permix.estimators.known import labels_of
+from permix.reporting import ballots
+from permix.reporting.charts import Axis, Interval, dots
+from permix.reporting.content import Answer, Block, Figure, Level, Note, Paragraph, Section
+from permix.reporting.context import Context
+from permix.reporting.rank_answer import sentences
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers, sampled_interval
+from permix.reporting.rank_sections import group_sections, pairs_section, split_section
+from permix.reporting.shared import chosen_by, covariate_blocks, gaps_section
+from permix.reporting.verdicts import of_baselines, of_chains, verdict
+from permix.reporting.words import capital, count_of, number, shown
+
+REFERENCE = (
+    "Xu, Alvo and Yu (2018), Angle-based models for ranking data, Computational Statistics and Data Analysis."
+)
+INTERVAL = 0.9
+# Items of a picture of scores, and groups that have one.
+MOST_ITEMS, MOST_GROUPS = 20, 6
+
+
+def found_groups(fit: AngleFit) -> RankedGroups:
+    """Return the groups as reports describe them."""
+    mixture, counts = fit.components, np.asarray(fit.counts)
+    n, several = int(counts.sum()), mixture.n_components > 1
+    agents, sure, spread = membership_numbers(fit.probabilities, counts)
+    drawn = fit.posterior
+    scores = consensus_table(fit, INTERVAL)
+    table = component_table(fit, INTERVAL)
+    groups = []
+    for k in range(mixture.n_components):
+        share = float(mixture.weights[k])
+        ends: tuple[float | None, float | None] = (None, None)
+        if several and drawn is not None:
+            weights = np.asarray(drawn.weights)[..., k]
+            low, high = np.quantile(weights, ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
+            ends = (min(float(low), share), max(float(high), share))
+        elif several:
+            ends = sampled_interval(share, float(spread[k]), n)
+        of_group = scores[scores["group"] == k]
+        places = None
+        if drawn is not None:
+            low_high = (of_group[name].to_numpy().round().astype(int) for name in ("rank_low", "rank_high"))
+            first, last = low_high
+            places = (first, last)
+        how = f"{table['concentration'][k]:.3g}"
+        if "low" in table:
+            how += f" ({table['low'][k]:.3g} to {table['high'][k]:.3g})"
+        groups.append(
+            RankedGroup(
+                share,
+                low=ends[0],
+                high=ends[1],
+                agents=int(agents[k]),
+                how_sure=float(sure[k]),
+                order=np.asarray(mixture.orders[k]),
+                places=places,
+                facts=(("concentration", how),),
+            )
+        )
+
+    def draw(k: int, size: int, rng: np.random.Generator) -> Array:
+        return np.asarray(mixture.component(k).sample(size, random_state=rng).orders)
+
+    sampled = "Intervals take the agents as a sample, and the groups as known."
+    return RankedGroups(
+        [shown(name) for name in labels_of(fit, mixture.items)],
+        groups,
+        n,
+        draw,
+        share_is=sampled if drawn is None else "Intervals hold 90% of the posterior.",
+        center_is="The center orders the items by their score in the group.",
+        places_are="May be: between which places the item stands in the center in 90% of the posterior.",
+        probabilities=fit.probabilities,
+        counts=counts,
+    )
+
+
+def answer(fit: AngleFit) -> Answer:
+    """Say what was found, and how far to trust it."""
+    judged: list[tuple[Level, str]] = []
+    advice = []
+    if fit.draws is not None and fit.draws.seeds:
+        judged.append(of_chains(scalar_draws(fit.draws)))
+    elif fit.draws is not None:
+        judged.append(("good", "The draws are independent, so that nothing had to converge."))
+    reached = fit.start_objectives
+    if len(reached) > 1:
+        near = int((reached >= reached.max() - 1.0).sum())
+        level: Level = "good" if near > 1 else "care"
+        judged.append((level, f"{near} of {len(reached)} starts came within 1 nat of the best optimum."))
+        if near == 1 and fit.components.n_components > 1:
+            advice.append("More --starts may find a better optimum.")
+    if not (fit.converged or fit.interrupted):
+        judged.append(("care", f"The climb did not come to rest within {len(fit.history):,} passes."))
+        advice.append("A larger --max-iter goes further.")
+    for doubt in remarks(fit, None):
+        judged.append(("care", f"{capital(doubt.as_options())}."))
+    return Answer(verdict([*judged, *of_baselines(fit)], advice), sentences(found_groups(fit)))
+
+
+def subtitle(fit: AngleFit) -> str:
+    """Say what the report is about."""
+    data = f"{count_of(int(fit.counts.sum()), 'agent')}, {count_of(len(fit.components.items), 'item')}"
+    return f"{data}; angle-based mixture of {count_of(fit.components.n_components, 'group')}"
+
+
+def evidence(fit: AngleFit, data: Any) -> dict[str, Any]:
+    """Return what the data say of the groups: the fit does not keep them."""
+    return ballots.evidence(data, fit.labels, fit.probabilities.max(axis=1), np.asarray(fit.counts))
+
+
+def completed(fit: AngleFit, context: Context) -> Context:
+    """Add what the data say, where they are given."""
+    if context.data is None:
+        return context
+    return replace(context, about={**context.about, **evidence(fit, context.data)})
+
+
+def sections(fit: AngleFit, context: Context) -> list[Section]:
+    """Describe the groups."""
+    found = found_groups(fit)
+    explained = Paragraph(
+        "Concentration says how united a group is: 0, all rankings are alike; the larger, the more members "
+        "rank as the center does. Scores say how far apart items are: small is preferred, and two items "
+        "whose scores are close are ordered either way by members."
+    )
+    pictures: list[Block] = [score_picture(fit, found, k) for k in range(min(len(found.groups), MOST_GROUPS))]
+    asked = count_of(fit.components.n_components, "group")
+    numbers: list[Block] = chosen_by(context) or [
+        Paragraph(f"You asked for {asked}. --select 1-10, instead of -k, lets the data decide.")
+    ]
+    if fit.components.normalizer == "vmf":
+        numbers.append(
+            Note("Probabilities are approximate (von Mises–Fisher), and are not offered for comparison.")
+        )
+    return [
+        group_sections(found, context, explained, *pictures, *covariate_blocks(fit)),
+        split_section(found),
+        pairs_section(found),
+        Section("numbers", "How many groups there are", tuple(numbers)),
+        gaps_section(context),
+    ]
+
+
+def score_picture(fit: AngleFit, found: RankedGroups, k: int) -> Figure:
+    """Draw the scores of a center with their intervals."""
+    table = consensus_table(fit, INTERVAL)
+    part = table[table["group"] == k].head(MOST_ITEMS)
+    order = fit.components.orders[k][:MOST_ITEMS].tolist()
+    sure = "low" in part
+    rows = [
+        Interval(
+            found.short[item],
+            float(part["score"].iloc[at]),
+            float(part["low"].iloc[at]) if sure else None,
+            float(part["high"].iloc[at]) if sure else None,
+        )
+        for at, item in enumerate(order)
+    ]
+    ends = [value for row in rows for value in (row.value, row.low, row.high) if value is not None]
+    return dots(
+        f"Scores of the items in {found.title(k)}",
+        "Small is preferred; how far apart two scores are says how sure their order is to a member.",
+        rows,
+        Axis("score", min(ends), max(ends), number),
+        ("item", "score", "90% of the posterior", ""),
+    )

@@ -1,0 +1,102 @@
+"""What ``permix compare`` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from permix.cli.command import Option
+from permix.estimators.registry import part
+
+READ_AS = Option(
+    str,
+    "What the file is: votes, a matrix, or a table of measurements [default: what it looks like].",
+    ("--as",),
+    choices=("votes", "matrix", "table"),
+)
+OPTIONS: Mapping[str, Option] = {
+    "models": Option(
+        list[str],
+        "Compare this model, as in `permix fit`; may be repeated [default: all that suit].",
+        ("--model",),
+        metavar="MODEL",
+    ),
+    "read_as": READ_AS,
+    "test_size": Option(
+        float,
+        "Share of agents (cells, rows) that is held out [default: a quarter; of fewer than 400, everything "
+        "once, in 3 parts].",
+        ("--held-out",),
+        metavar="SHARE",
+    ),
+    "folds": Option(int, "Hold everything out once, in so many parts.", least=2),
+    "at_most": Option(
+        int, "Look at no more than so many agents (cells, rows), drawn at random.", ("--at-most",), least=8
+    ),
+    "minutes": Option(float, "Stop after so many minutes, shared by the models.", metavar="MINUTES"),
+    "seed": Option(int, "Seed; the same seed gives the same result [default: 0].", least=0),
+    "jobs": Option(int, "How much runs at once [default: as much as there are processors]."),
+    "output": Option(Path, "Also write the table to this .csv or .tsv file.", ("--output", "-o")),
+}
+FLAGS = {"test_size": "--held-out", "n_folds": "--folds", "max_size": "--at-most", "n_jobs": "--jobs"}
+
+
+def run_compare(file: Path, values: Mapping[str, Any]) -> None:
+    """Compare models on a file, and show which predicts best."""
+    from permix.cli.run import speaking_options
+    from permix.comparison.any_file import read_any
+
+    as_json, quiet, output = values["json"], values["quiet"], values["output"]
+    if output is not None:
+        from permix.cli.answers import DELIMITERS
+        from permix.cli.inspect import check_targets
+
+        if output.suffix not in DELIMITERS:
+            raise typer.BadParameter(f"--output {output}: this is a table; end its name in .csv or .tsv")
+        check_targets([output], [file], values["force"])
+    with speaking_options(FLAGS):
+        read = read_any(file, values)
+        if not (quiet or as_json):
+            print(f"permix: {file.name} is read as {a_form(read.form.name)} ({read.why})", file=sys.stderr)
+        try:
+            found = part("permix.comparison.compare:compare")(
+                read.table,
+                values["models"] or "all",
+                test_size=values["test_size"],
+                n_folds=values["folds"],
+                max_size=values["at_most"],
+                minutes=values["minutes"],
+                n_jobs=values["jobs"],
+                progress=False if quiet or as_json else None,
+                random_state=values["seed"] or 0,
+            )
+        except KeyboardInterrupt:
+            print("permix: interrupted before a model was finished", file=sys.stderr)
+            raise typer.Exit(130) from None
+    tables = part("permix.comparison.tables")
+    report = tables.comparison_report(found)
+    if output is not None:
+        _write(report, output)
+    if as_json:
+        part("permix.cli.output:print_json")({"file": str(file), **report})
+    else:
+        tables.print_comparison(report, file.name)
+    if found.interrupted:
+        raise typer.Exit(130)
+
+
+def a_form(form: str) -> str:
+    """Return "votes", "a matrix" or "a table"."""
+    return form if form == "votes" else f"a {form}"
+
+
+def _write(report: dict[str, Any], output: Path) -> None:
+    from permix.cli.answers import Answer, write_csv
+
+    columns = list(report["models"][0])
+    rows = [["" if value != value else value for value in row.values()] for row in report["models"]]
+    write_csv(Answer("", columns, rows), output)

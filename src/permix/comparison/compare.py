@@ -1,0 +1,415 @@
+"""Which model says most about people who were not fitted? All score the same rows, held out once."""
+
+from __future__ import annotations
+
+import time
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from permix.comparison.forms import Form, divided, form_of
+from permix.comparison.result import ModelComparison, Scored, comparison_of
+from permix.data.labels import Array
+from permix.errors import DataError, PermixError, PermixWarning
+from permix.estimators.checks import Real, Whole
+from permix.estimators.comparable import Comparable, Way, comparable_of
+from permix.estimators.known import memberships_of
+from permix.estimators.registry import MODELS, Model, find_plug_ins, part
+from permix.runtime.interrupts import Deadline, Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import RandomState, seed_sequence
+
+# Numbers of groups that finite mixtures choose from, and agents that each group should have at least.
+MOST_GROUPS = 10
+LEAST_AGENTS = 10
+# Of the time of a finite mixture, the share for choosing its number of groups.
+CHOOSING = 0.7
+# Words of a left-out model whose time ran out.
+NO_TIME = "was not finished in the time it was given"
+
+
+class OutOfTime(DataError):
+    """Time ran out before any model could be compared."""
+
+
+class Candidate(NamedTuple):
+    """A model that suits the data, and one way to fit it."""
+
+    about: Model
+    compared: Comparable
+    way: Way
+
+
+def compare(
+    data: Any,
+    models: str | Iterable[str] = "all",
+    *,
+    test_size: float | None = None,
+    n_folds: int | None = None,
+    max_size: int | None = None,
+    minutes: float | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    random_state: RandomState = None,
+    keep_fits: bool = False,
+) -> ModelComparison:
+    """Compare all models that suit the data by how probable they make data that they did not see.
+
+    Parameters
+    ----------
+    data : Rankings, Preferences, Cells, or data frame
+        Votes, of which agents are held out; a matrix, of which cells are; or a table, of which rows are.
+    models : "all", or names
+        Names as in ``permix fit`` ("mallows") or of classes ("MallowsMixture").
+    test_size : float, optional
+        Share of agents (cells, rows) held out. Left out, a quarter, if that is 100 at least; of fewer,
+        everything is held out once, in three parts.
+    n_folds : int, optional
+        Cross-validation with so many parts: it takes so many times as long.
+    max_size : int, optional
+        Look at no more than so many agents (cells, rows), drawn at random.
+    minutes : float, optional
+        A limit: what is left of it is shared evenly by the models that are left. Chains are cut short, and a
+        model that has nothing to show by then is listed with that reason.
+    n_jobs, progress
+        As in every estimator.
+    random_state : int, SeedSequence, Generator or None
+        Seed of the parts, the fits and the scores.
+    keep_fits : bool
+        Keep the last fit of each model, in ``entries``.
+
+    Returns
+    -------
+    ModelComparison
+        ``verdict``, in words; ``table``, a row for each model and each baseline; ``left_out``, the models
+        that do not suit the data, with reasons.
+
+    Notes
+    -----
+    All models score the same event of the same agents: that somebody who was asked the same (who ranked as
+    many items, or those items, or compared those pairs) gives just this answer. Its probability is the sum
+    over all full rankings that agree with the answer, and sums to one over all answers to the same question.
+    So models of full rankings, top lists and comparisons stand side by side. Models whose probabilities do
+    not sum to one are left out, with the reason.
+
+    Everything a model learns, it learns from the part that is fitted: numbers of groups of finite mixtures
+    are chosen there, by holding out a part of it (:func:`permix.select_components`).
+
+    Interrupted (Ctrl-C), models that were finished are kept.
+
+    Examples
+    --------
+    >>> import permix
+    >>> made = permix.datasets.make_mallows_mixture(400, 5, 2, dispersion=0.3, random_state=4)
+    >>> found = permix.compare(made.data, ["mallows", "kde"], random_state=0)
+    >>> found.best, found.beats_baseline
+    ('mallows', True)
+    >>> int(found.table.loc["mallows", "groups"])
+    2
+    """
+    form = form_of(data)
+    table = form.read(data)
+    limit = None if minutes is None else 60.0 * Real(above=0.0)("minutes", minutes)
+    clock = Clock(limit)
+    entropy = seed_sequence(random_state)
+    rng = np.random.default_rng(entropy)
+    n_all = form.size(table)
+    size = n_all if max_size is None else Whole(8)("max_size", max_size)
+    if size < n_all:
+        table = form.some(table, size, rng)
+    candidates, left_out = suiting(form, table, models)
+    folds = divided(form, table, test_size, n_folds, rng)
+    folds, n_left = _affordable(form, candidates, folds, rng)
+    engine = Engine(form, folds, entropy, n_jobs, clock, keep_fits)
+    with Interrupts() as interrupts, Display(progress) as display:
+        display.begin("comparing models", len(candidates) * len(folds))
+        simple = suiting(form, table, "all")[0]
+        scored, dropped = engine.run(candidates, interrupts, display)
+        left_out |= dropped
+        n_done = engine.n_done
+        display.update("baselines")
+        baselines = engine.baselines(simple) if scored else {}
+    stopped = interrupts.interrupted
+    if not scored:
+        if stopped:
+            raise KeyboardInterrupt
+        why = "; ".join(f"{name} {reason}" for name, reason in left_out.items())
+        late = any(reason == NO_TIME for reason in left_out.values())
+        raise (OutOfTime if late else DataError)(f"no model could be compared: {why}")
+    if stopped:
+        done = ", ".join(entry.label for entry in scored)
+        warnings.warn(f"stopped by the user; kept what was finished: {done}", PermixWarning, stacklevel=2)
+    return comparison_of(
+        form,
+        scored,
+        baselines,
+        engine.counts,
+        left_out,
+        n_fitted=sum(form.size(train) for train, _ in folds[:n_done]),
+        n_folds=n_done,
+        n_folds_asked=len(folds),
+        n_all=n_all,
+        n_looked_at=form.size(table),
+        n_unscored=n_left,
+        interrupted=stopped,
+    )
+
+
+def suiting(form: Form, table: Any, models: str | Iterable[str]) -> tuple[list[Candidate], dict[str, str]]:
+    """Return the models that suit the data, and why others do not, by the names of their commands."""
+    find_plug_ins()
+    wanted = None if models == "all" else set(_chosen(models))
+    candidates, left_out = [], {}
+    for about in MODELS.values():
+        if wanted is not None and about.name not in wanted:
+            continue
+        compared, name = comparable_of(about), _name(about)
+        if compared is None:
+            left_out[name] = "does not say how it is compared"
+        elif compared.form != form.name:
+            left_out[name] = f"is for a {compared.form}" if compared.form != "votes" else "is for votes"
+        elif (reason := compared.suits(table)) is not None:
+            left_out[name] = reason
+        else:
+            candidates += [Candidate(about, compared, way) for way in compared.ways(table)]
+    if not candidates:
+        why = "; ".join(f"{name} {reason}" for name, reason in left_out.items())
+        raise DataError(f"no model suits these data: {why}")
+    if wanted is None:  # nobody asked for models of other data
+        others = {_name(about) for about in MODELS.values() if _form(about) != form.name}
+        left_out = {name: why for name, why in left_out.items() if name not in others}
+    return sorted(candidates, key=lambda candidate: candidate.compared.pace), left_out
+
+
+def _form(about: Model) -> str:
+    compared = comparable_of(about)
+    return "" if compared is None else compared.form
+
+
+def _name(about: Model) -> str:
+    """Return what people call a model: the word of its command; its class, where that has another model."""
+    if not about.command:
+        return about.name
+    command = part(about.command)
+    return str(command.name) if command.parameters is _parameters(about) else about.name
+
+
+def _parameters(about: Model) -> Any:
+    compared = comparable_of(about)
+    return None if compared is None else compared.parameters
+
+
+def _chosen(models: str | Iterable[str]) -> Iterator[str]:
+    """Yield names of classes, of models that were named by class or command."""
+    known = {_name(about): about.name for about in MODELS.values()} | {name: name for name in MODELS}
+    for name in [models] if isinstance(models, str) else list(models):
+        if name not in known:
+            words = ", ".join(sorted(_name(about) for about in MODELS.values()))
+            raise DataError(f"there is no model {name!r}; known are {words}")
+        yield known[name]
+
+
+def _affordable(
+    form: Form, candidates: list[Candidate], folds: list[tuple[Any, Any]], rng: np.random.Generator
+) -> tuple[list[tuple[Any, Any]], int]:
+    """Leave out of all parts to score what takes one of the models too long; also how many units that is."""
+    kept = []
+    for train, test in folds:
+        scored = test
+        for candidate in candidates:
+            scored = candidate.compared.affordable(scored, rng)
+        kept.append((train, scored))
+    return kept, sum(form.size(test) for _, test in folds) - sum(form.size(test) for _, test in kept)
+
+
+@dataclass
+class Clock:
+    """How much time is left, if there is a limit."""
+
+    limit: float | None
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left; None without a limit."""
+        return None if self.limit is None else max(0.0, self.limit - (time.monotonic() - self.began))
+
+    def share(self, n: int) -> float | None:
+        """Seconds for the next of n pieces of work."""
+        left = self.left
+        return None if left is None else left / n
+
+
+class Part(NamedTuple):
+    """What a model makes of one part that was held out."""
+
+    scores: Array
+    errors: Array
+    groups: float
+    stability: float
+    seconds: float
+    cut_short: bool
+    notes: tuple[str, ...]
+    fit: Any
+
+
+@dataclass
+class Engine:
+    """Fits and scores models on the same parts of the data."""
+
+    form: Form
+    folds: list[tuple[Any, Any]]
+    entropy: np.random.SeedSequence
+    n_jobs: int | None
+    clock: Clock
+    keep_fits: bool = False
+    n_done: int = 0  # folds that all models have scored
+
+    @property
+    def done(self) -> list[tuple[Any, Any]]:
+        """The folds that all models have scored."""
+        return self.folds[: self.n_done]
+
+    @property
+    def counts(self) -> Array:
+        """How many units each scored row stands for, over all folds."""
+        return np.concatenate([self.form.counts(test) for _, test in self.done])
+
+    def run(
+        self, candidates: list[Candidate], interrupts: Interrupts, display: Display
+    ) -> tuple[list[Scored], dict[str, str]]:
+        """Return what models make of all folds, and why others make nothing of them.
+
+        All models score one fold before any scores the next: where time runs out, those that were finished
+        are compared on the folds that all have scored.
+        """
+        going = {candidate.way.label: candidate for candidate in candidates}
+        parts: dict[str, list[Part]] = {label: [] for label in going}
+        left_out: dict[str, str] = {}
+        for fold in range(len(self.folds)):
+            began, labels = time.monotonic(), list(going)
+            found: dict[str, Part] = {}
+            for number, label in enumerate(labels):
+                display.update(self._stage(label, fold))
+                one = self.scored(going[label], fold, self.clock.share(len(labels) - number))
+                if interrupts.interrupted:  # cut short by the user, however far it came
+                    break
+                display.step()
+                if isinstance(one, Part):
+                    found[label] = one
+                elif fold == 0:
+                    left_out[label] = one
+                    del going[label]
+                else:  # it was finished before: this part is nobody's
+                    break
+            if interrupts.interrupted and fold == 0:  # what was finished can still be compared
+                going = {label: going[label] for label in found}
+            if len(found) < len(going):
+                break
+            for label, one in found.items():
+                parts[label].append(one)
+            self.n_done = fold + 1 if found else 0
+            left = self.clock.left
+            if interrupts.interrupted or (left is not None and left < time.monotonic() - began):
+                break
+        return [self._joined(going[label], parts[label]) for label in going if parts[label]], left_out
+
+    def _stage(self, label: str, fold: int) -> str:
+        left = self.clock.left
+        limit = "" if left is None else f", at most {left / 60.0:.1f} min"
+        of_all = f", part {fold + 1} of {len(self.folds)}" if len(self.folds) > 1 else ""
+        return f"{label}{of_all}{limit}"
+
+    def _joined(self, candidate: Candidate, parts: list[Part]) -> Scored:
+        return Scored(
+            candidate.way.label,
+            candidate.about.name,
+            np.concatenate([one.scores for one in parts]),
+            np.concatenate([one.errors for one in parts]),
+            float(np.median([one.groups for one in parts])),
+            float(np.mean([one.stability for one in parts])),
+            sum(one.seconds for one in parts),
+            any(one.cut_short for one in parts),
+            tuple(dict.fromkeys(said for one in parts for said in one.notes)),
+            parts[-1].fit,
+        )
+
+    def seed(self, *words: object) -> int:
+        """Return a seed that depends on what it is for, and not on what else is compared."""
+        known = [zlib.crc32(str(word).encode()) for word in words]
+        base = self.entropy.generate_state(4).tolist()
+        return int(np.random.SeedSequence([*base, *known]).generate_state(1)[0])
+
+    def baselines(self, candidates: list[Candidate]) -> dict[str, Array]:
+        """Return ln p of all that was held out under simpler models, by name."""
+        for candidate in candidates:
+            found = []
+            for fold, (train, test) in enumerate(self.done):
+                seed = self.seed("baselines", fold)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", PermixWarning)  # about models nobody asked for
+                    found.append(candidate.compared.baselines(train, test, candidate.way.options, seed))
+            if found[0]:
+                return {name: np.concatenate([of[name] for of in found]) for name in found[0]}
+        raise DataError(f"no model of a {self.form.name} says what simpler models are")
+
+    def scored(self, candidate: Candidate, fold: int, seconds: float | None) -> Part | str:
+        """Return what a model makes of one fold, or why it makes nothing of it."""
+        label, began, (train, test) = candidate.way.label, time.monotonic(), self.folds[fold]
+        with warnings.catch_warnings(record=True) as caught, Deadline(seconds) as deadline:
+            warnings.simplefilter("always")
+            try:
+                fit = self.fitted(candidate, train, self.seed(label, fold), seconds)
+                cut_short = deadline.passed
+                improper = candidate.compared.improper(fit)
+                if improper is not None:
+                    return improper
+                scores, errors = candidate.compared.score(fit, test, self.seed("score", fold))
+            except KeyboardInterrupt:
+                return NO_TIME if deadline.passed else "was stopped"
+            except PermixError as error:
+                return f"failed: {error}"
+        if not np.isfinite(scores).all():
+            return f"makes {int((~np.isfinite(scores)).sum())} of the answers held out impossible"
+        notes = tuple(str(w.message) for w in caught if issubclass(w.category, PermixWarning))
+        found = groups_and_stability(fit)
+        kept = fit if self.keep_fits else None
+        return Part(scores, errors, *found, time.monotonic() - began, cut_short, notes, kept)
+
+    def fitted(self, candidate: Candidate, data: Any, seed: int, seconds: float | None = None) -> Any:
+        """Fit a model with its defaults; finite mixtures choose a number of groups on these data alone."""
+        about, compared, way = candidate
+        common = {"random_state": seed, "progress": False, "n_jobs": self.n_jobs, **way.options}
+        known = {name: value for name, value in common.items() if name in compared.parameters.declared}
+        if not about.selection:
+            return compared.fit(data, compared.parameters(**known))
+        with Deadline(None if seconds is None else CHOOSING * seconds):
+            chosen = chosen_number(about, data, known)
+        if chosen.n_folds > 1 and chosen.fit is not None:  # to all of these data
+            return chosen.fit
+        return compared.fit(data, compared.parameters(n_components=chosen.chosen, **known))
+
+
+def chosen_number(about: Model, data: Any, settings: Mapping[str, Any], most: int = MOST_GROUPS) -> Any:
+    """Choose the number of groups of a finite mixture by holding out a part of the data."""
+    select = part("permix.selection.select_components:select_components")
+    numbers = range(1, max(1, min(most, data.n_agents // LEAST_AGENTS)) + 1)
+    return select(data, numbers, model=part(about.command).name, **settings)
+
+
+def groups_and_stability(fit: Any) -> tuple[float, float]:
+    """Return how many groups a fit has, and which share of the agents is in one that recurs; NaN: not known.
+
+    Groups recur in other chains, or in other restarts.
+    """
+    if not hasattr(fit, "memberships"):
+        return np.nan, np.nan
+    found = memberships_of(fit)
+    if found.recur is None:
+        return float(found.n_groups), np.nan
+    weights = np.ones(len(found.labels)) if found.counts is None else found.counts
+    return float(found.n_groups), float(weights @ found.recur[found.labels]) / float(weights.sum())

@@ -1,0 +1,103 @@
+"""How a comparison of models is shown: as plain values, and as a table for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from permix.cli.output import count_of, print_table, rounded
+from permix.comparison.result import BASELINE, ModelComparison
+
+NATS = (
+    "score: mean natural logarithm of the probability, in nats; 0.1 more is 10% more probable\n"
+    "±: standard error of the difference, which is between the same {unit}s\n"
+    "stable: share of {of_groups}s in groups that other chains or restarts find again"
+)
+
+
+def comparison_report(found: ModelComparison) -> dict[str, Any]:
+    """Everything a comparison says, as plain values."""
+    return {
+        "verdict": found.verdict,
+        "best": found.best,
+        "as_good_within_error": list(found.tied),
+        "best_baseline": found.baseline,
+        "better_than_baseline": found.beats_baseline,
+        "compared": found.form,
+        "all": found.n_all,
+        "looked_at": found.n_looked_at,
+        "fitted": found.n_fitted,
+        "held_out": found.n_held_out,
+        "not_scored": found.n_unscored,
+        "folds": found.n_folds,
+        "folds_asked_for": found.n_folds_asked,
+        "interrupted": found.interrupted,
+        "models": found.table.reset_index().to_dict(orient="records"),
+        "left_out": [{"model": name, "reason": why} for name, why in found.left_out.items()],
+        "notes": {name: list(said) for name, said in found.notes.items()},
+    }
+
+
+def print_comparison(report: dict[str, Any], title: str) -> None:
+    """Write the verdict, the table, and what should be known about it."""
+    unit = {"votes": "agent", "matrix": "cell", "table": "row"}[report["compared"]]
+    print(f"{report['verdict']}\n")
+    base = report["best_baseline"]
+    columns = ["model", "score", "difference", "±", f"times {base}", "groups", "stable", "seconds"]
+    print_table(f"{title}: {_parts(report, unit)}", columns, [_row(row, report) for row in report["models"]])
+    print(NATS.format(unit=unit, of_groups="row" if unit == "cell" else unit))
+    if report["not_scored"]:
+        n = count_of(report["not_scored"], f"{unit}")
+        print(f"{n} held out, drawn at random, are not scored by any model: it would take one too long")
+    for row in report["left_out"]:
+        print(f"not compared: {row['model']} {row['reason']}")
+    for name, said in report["notes"].items():
+        more = f" (and {count_of(len(said) - 1, 'more note')}; --json has all)" if len(said) > 1 else ""
+        print(f"note: {name}: {said[0]}{more}")
+
+
+def print_chosen(said: Sequence[str], report: dict[str, Any] | None, title: str) -> None:
+    """Write how a model was chosen: in sentences, then the table that they rest on."""
+    for sentence in said:
+        print(f"{sentence}\n")
+    if report is None:
+        return
+    print_table(f"{title}: {_parts(report, _unit(report))}", *_table(report))
+
+
+def _parts(report: dict[str, Any], unit: str) -> str:
+    some = report["looked_at"] < report["all"]
+    n = (
+        f"{report['looked_at']:,} of {count_of(report['all'], unit)}"
+        if some
+        else count_of(report["all"], unit)
+    )
+    if report["folds"] == report["folds_asked_for"] > 1:
+        return f"{n}, each held out once, in {report['folds']} parts"
+    return f"{n}, {report['held_out']:,} of them held out"
+
+
+def _unit(report: dict[str, Any]) -> str:
+    return {"votes": "agent", "matrix": "cell", "table": "row"}[report["compared"]]
+
+
+def _table(report: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    base = report["best_baseline"]
+    columns = ["model", "score", "difference", "±", f"times {base}", "groups", "stable", "seconds"]
+    return columns, [_row(row, report) for row in report["models"]]
+
+
+def _row(row: dict[str, Any], report: dict[str, Any]) -> list[Any]:
+    is_best = row["model"] == report["best"]
+    seconds = "" if math.isnan(row["seconds"]) else rounded(row["seconds"], 1)
+    return [
+        row["model"],
+        rounded(row["score"], 4),
+        "best" if is_best else rounded(row["difference"], 4),
+        "" if is_best else rounded(row["difference_error"], 4),
+        "" if row["model"].removesuffix(BASELINE) == report["best_baseline"] else f"{row['times']:.3g}",
+        "" if math.isnan(row["groups"]) else f"{row['groups']:g}",
+        "" if math.isnan(row["stability"]) else f"{row['stability']:.0%}",
+        f"{seconds} (cut short)" if row["cut_short"] is True else seconds,
+    ]

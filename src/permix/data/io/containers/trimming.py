@@ -1,0 +1,134 @@
+"""What stands around a table in a file that people made: titles, notes, totals, empty columns.
+
+All of it is left out with a warning that names the line; columns without a name and without an entry are left
+out in silence, since there is nothing in them.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+
+from permix.data.io.text_files import PathLike, shorten
+from permix.errors import PermixWarning
+
+# Lines before a table that may be titles.
+MOST_TITLES = 20
+_TOTALS = frozenset(
+    [
+        *("total", "totals", "sum", "average", "mean", "median", "grandtotal", "subtotal", "count", "counts"),
+        *("summe", "gesamt", "mittelwert", "insgesamt", "totale", "moyenne", "somme", "promedio", "suma"),
+    ]
+)
+_LETTER = re.compile(r"[^\W\d_]")
+TITLES = "taken for a title and left out"
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.,\u00a0 ']*%?")
+
+
+def trimmed(
+    path: PathLike, numbers: list[int], rows: list[list[str]], unit: str = "line"
+) -> tuple[list[int], list[list[str]]]:
+    """Return the lines of the table itself, and where each stands in the file."""
+    first = n_titles(rows)
+    if first:
+        say_left_out(path, numbers[:first], rows[:first], TITLES, unit)
+        numbers, rows = numbers[first:], rows[first:]
+    last = end_of(path, numbers, rows, unit)
+    numbers, rows = numbers[:last], rows[:last]
+    return numbers, _without_blank_columns(rows)
+
+
+def n_titles(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many lines stand above the first line of a table.
+
+    They have one entry at most, where the lines of the table have several, and it does not come back below: a
+    list of one item would be a ballot.
+    """
+    first = next((at for at, row in enumerate(rows[: MOST_TITLES + 1]) if _n_filled(row) > 1), 0)
+    if not first or len(rows) < first + 2 or _n_filled(rows[first + 1]) < 2:
+        return 0
+    width = len(rows[first])
+    whole = [row for row in rows[:first] if len(row) >= width and any(row)]  # could be a row of the table
+    said = {row[0] for row in whole}
+    names = all(entry and not _NUMBER.fullmatch(entry) for entry in rows[first][: _width(rows[first])])
+    if whole and (width < 3 or not names or not all(map(_LETTER.search, said))):
+        return 0
+    if said and any(entry in said for row in rows[first:] for entry in row):
+        return 0
+    return first
+
+
+def _width(row: Sequence[str]) -> int:
+    return max((place + 1 for place, entry in enumerate(row) if entry), default=0)
+
+
+def end_of(path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]], unit: str = "line") -> int:
+    """Return how many lines there are before notes, totals and blank lines at the end of a table."""
+    last = len(rows)
+    while last > 1:
+        row = rows[last - 1]
+        if not any(row):
+            last -= 1
+            continue
+        after_gap = numbers[last - 1] > numbers[last - 2] + 1 or not any(rows[last - 2])
+        note = after_gap and _n_filled(row) == 1 and len(rows[0]) > 1
+        note = note and bool(_LETTER.search(row[0])) and _is_new(row, rows[: last - 1])
+        if not note and not _is_total(row, rows[: last - 1]):
+            break
+        what = "a note" if note else "a line of totals"
+        say_left_out(path, [numbers[last - 1]], [row], f"taken for {what} and left out", unit)
+        last -= 1
+    return last
+
+
+def _n_filled(row: Sequence[str]) -> int:
+    return sum(1 for entry in row if entry)
+
+
+def _is_new(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
+    """Whether no entry of a line stands above it."""
+    entries = {entry for entry in row if entry}
+    return not any(entry in entries for line in above for entry in line)
+
+
+def _is_total(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
+    """Whether a line begins with a word for totals and has nothing but numbers after it."""
+    filled = [entry for entry in row if entry]
+    word = re.sub(r"[\W_]", "", filled[0]).lower()
+    if word not in _TOTALS or len(above) < 2 or len(row) < 2:
+        return False
+    return all(_NUMBER.fullmatch(entry) for entry in filled[1:]) and _is_new([filled[0]], above)
+
+
+def _without_blank_columns(rows: list[list[str]]) -> list[list[str]]:
+    """Leave out columns in which nothing stands; those inside the table where its first line has names."""
+    if not rows:
+        return rows
+    usual = Counter(map(len, rows)).most_common(1)[0][0]
+    names = rows[0]
+    if all(names) and len(names) == usual:
+        return rows
+    width = max(map(len, rows))
+    filled = [False] * width
+    for row in rows:
+        for place, entry in enumerate(row):
+            if entry:
+                filled[place] = True
+    right = max((place for place in range(width) if filled[place]), default=-1) + 1
+    named = sum(1 for name in names if name and not _NUMBER.fullmatch(name)) > 1
+    kept = [place for place in range(right) if filled[place] or not named]
+    if len(kept) == width:
+        return rows
+    return [[row[place] for place in kept if place < len(row)] for row in rows]
+
+
+def say_left_out(
+    path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]], what: str, unit: str = "line"
+) -> None:
+    """Warn that some lines are left out, and name them."""
+    said = "; ".join(shorten(" ".join(entry for entry in row if entry), 40) for row in rows[:3])
+    of = f"{unit}s {numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{unit} {numbers[0]}"
+    are = "are" if len(numbers) > 1 else "is"
+    warnings.warn(f"{path}: {of} ({said!r}) {are} {what}", PermixWarning, stacklevel=5)

@@ -1,0 +1,220 @@
+"""Exports of surveys: names of columns over two or three lines, ``Question [Item]``, and columns of the form.
+
+SurveyMonkey writes the question in the first line and the items in the second; Qualtrics writes short names,
+texts of the questions and numbers of its own. Google Forms, LimeSurvey and others write ``Question [Item]``
+into one name. What the form itself knows (when an answer was sent, from where) is set apart, and named.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+
+from permix.data.io.ballots.contests import chosen_contest
+from permix.data.io.column_names import plain
+from permix.data.io.containers.lines import Lines
+from permix.data.io.table_columns import Table
+from permix.data.io.text_files import PathLike
+from permix.data.labels import Label
+from permix.errors import Argument, DataError, Part, PermixWarning
+
+# Columns that forms add to the answers, as `plain` writes them.
+FORM_COLUMNS = frozenset(
+    [
+        *("timestamp", "starttime", "completiontime", "startdate", "enddate", "recordeddate", "submitted"),
+        *(
+            "submittedat",
+            "submitteddate",
+            "submissiondate",
+            "submitdate",
+            "datesubmitted",
+            "lastpage",
+            "seed",
+        ),
+        *(
+            "startlanguage",
+            "datestarted",
+            "datelastaction",
+            "dateofentry",
+            "datestamp",
+            "refurl",
+            "createdat",
+        ),
+        *("referrerurl", "emailaddress", "email", "ipaddress", "collectorid", "collector", "progress"),
+        *("finished", "durationinseconds", "duration(inseconds)", "locationlatitude", "locationlongitude"),
+        *("distributionchannel", "userlanguage", "externalreference", "externaldatareference"),
+        *("recipientlastname", "recipientfirstname", "recipientemail", "customdata1", "lastmodifiedtime"),
+        *(
+            "firstname",
+            "lastname",
+            "submissionid",
+            "submissionip",
+            "networkid",
+            "datecreated",
+            "datemodified",
+        ),
+        *("zeitstempel", "horodateur", "status", "responsetype", "totaltime", "interviewtime"),
+    ]
+)
+# Those that tell that a table comes from a form.
+_TELLING = FORM_COLUMNS - {"status", "progress", "email", "firstname", "lastname", "seed", "collector"}
+_BRACKETS = re.compile(r"(.*?)\s*\[([^\[\]]+)\]\Z", re.DOTALL)
+_DASH = re.compile(r"(.*\S)\s+[-–—|]\s+(\S.*)\Z", re.DOTALL)
+_OPEN = frozenset(["response", "openendedresponse", "antwort", "réponse"])
+
+
+def header_lines(path: PathLike, lines: Lines) -> Lines:
+    """Return a table with one line of names, where its names stand over two or three lines."""
+    rows = lines.fields
+    if len(rows) > 3 and all("ImportId" in entry for entry in rows[2] if entry) and any(rows[2]):
+        names = _of_questions(rows[0], rows[1])
+        return _joined(path, lines, names, 3)
+    if len(rows) > 2 and _goes_on(rows[0], rows[1], rows[2]):
+        return _joined(path, lines, _below(rows[0], rows[1]), 2)
+    return lines
+
+
+def _joined(path: PathLike, lines: Lines, names: list[str], n: int) -> Lines:
+    first = lines.numbers[0]
+    warnings.warn(
+        f"{path}: {lines.unit}s {first} to {lines.numbers[n - 1]} together name the columns, as in forms",
+        PermixWarning,
+        stacklevel=4,
+    )
+    numbers = [first, *lines.numbers[n:]]
+    return lines._replace(numbers=numbers, fields=[names, *lines.fields[n:]], named=True)
+
+
+def _of_questions(short: list[str], long: list[str]) -> list[str]:
+    """Names of Qualtrics' columns: the text of a question where it tells columns apart."""
+    names = [
+        f"{text[1]} [{text[2]}]"
+        if re.match(r"Q(ID)?[0-9]|.*_[0-9]+\Z", name) and (text := _DASH.match(" ".join(told.split())))
+        else name
+        for name, told in zip(short, long, strict=True)
+    ]
+    return names if len(set(names)) == len(names) else list(short)
+
+
+def _goes_on(first: list[str], second: list[str], third: list[str]) -> bool:
+    """Whether a second line names what the first leaves open, as under a question with several items."""
+    blank = [place for place, name in enumerate(first) if not name]
+    if not blank or not all(second[place] for place in blank):
+        return False
+    over = [place for place, name in enumerate(first) if name and not second[place]]
+    words = [entry for entry in second if entry and not re.fullmatch(r"[-+0-9.,]+", entry)]
+    filled = sum(1 for entry in third if entry)
+    return bool(over) and len(words) == sum(1 for entry in second if entry) and filled > len(words)
+
+
+def _below(first: list[str], second: list[str]) -> list[str]:
+    names, question = [], ""
+    for above, item in zip(first, second, strict=True):
+        question = above or question
+        names.append(question if not item or plain(item) in _OPEN else f"{question} [{item}]")
+    return names
+
+
+def is_of_form(name: Label) -> bool:
+    """Whether a column is one that forms add to the answers."""
+    return plain(name) in FORM_COLUMNS
+
+
+def from_form(names: Sequence[Label]) -> bool:
+    """Whether a table comes from a form: some column is one that forms alone write."""
+    return any(plain(name) in _TELLING for name in names)
+
+
+def questions(names: Sequence[Label]) -> dict[str, dict[int, str]]:
+    """Return the items of each question that several columns answer, by place: ``Question [Item]``.
+
+    Examples
+    --------
+    >>> questions(["id", "Rank these [Tea]", "Rank these [Milk]"])
+    {'Rank these': {1: 'Tea', 2: 'Milk'}}
+    """
+    for pattern in (_BRACKETS, _DASH):
+        found: dict[str, dict[int, str]] = {}
+        for place, name in enumerate(names):
+            match = pattern.match(str(name))
+            if match is not None and match[2].strip():
+                found.setdefault(match[1].strip(), {})[place] = match[2].strip()
+        found = {said: items for said, items in found.items() if len(items) > 1}
+        found = {said: items for said, items in found.items() if len(set(items.values())) == len(items)}
+        if found:
+            return found
+    return {}
+
+
+def answers_of(
+    table: Table, contest: str | None, agent_column: object, count_column: object
+) -> tuple[Table, list[str]]:
+    """Return a table with the answers to one question, columns called by its items, and columns of the form.
+
+    Columns are renamed where all that are no agent, count or column of a form are ``Question [Item]``, or
+    where the table comes from a form.
+    """
+    names = table.names
+    is_form = from_form(names)
+    named = {str(name) for name in (agent_column, count_column) if name not in (None, False)}
+    agents = [str(names[place]) for place in table.places("agent")]
+    roles = {*named, *agents, *(str(names[p]) for role in ("count", "unlisted") for p in table.places(role))}
+    of_form = [name for name in map(str, names) if is_of_form(name) and name not in named] if is_form else []
+    if is_form and {"id", "name"} <= {plain(name) for name in agents}:
+        of_form += [name for name in agents if plain(name) == "name" and name not in named]
+    found = (
+        chosen_question(table.source, names, contest)
+        if _all_questions(names, is_form, roles, of_form)
+        else None
+    )
+    if found is None:
+        if contest is not None:
+            raise DataError(
+                f"{table.source}: ", Argument("contest"), " is for ballots, and for columns 'Question [Item]'"
+            )
+        return _without(table, of_form, "")
+    question, items, others = found
+    renamed = [items.get(place, name) for place, name in enumerate(names)]
+    if len(set(map(str, renamed))) < len(renamed):  # an item is called like another column
+        return _without(table, of_form, "")
+    left = [str(names[place]) for place in others]
+    kept = table._replace(names=renamed)
+    return _without(kept, [*of_form, *left], question)
+
+
+def _all_questions(names: Sequence[Label], is_form: bool, roles: set[str], of_form: list[str]) -> bool:
+    asked = {place for items in questions(names).values() for place in items}
+    rest = {str(name) for place, name in enumerate(names) if place not in asked}
+    return bool(asked) and (is_form or rest <= roles | set(of_form))
+
+
+def _without(table: Table, of_form: list[str], question: str) -> tuple[Table, list[str]]:
+    kept = [place for place, name in enumerate(table.names) if str(name) not in of_form]
+    if len(kept) == 0:
+        return table, []
+    said = [f"the columns of {question!r} are called by its items"] if question else []
+    if of_form:
+        said.append(f"not read, since they are of the form or of another question: {', '.join(of_form[:6])}")
+        said[-1] += f" and {len(of_form) - 6} more" if len(of_form) > 6 else ""
+    if said:
+        parts: tuple[Part, ...] = (
+            ("; keep one beside the votes with ", Argument("group_columns")) if of_form else ()
+        )
+        warnings.warn(PermixWarning(f"{table.source}: {'; '.join(said)}", *parts), stacklevel=5)
+    names = [table.names[place] for place in kept]
+    return table._replace(names=names, columns=[table.columns[place] for place in kept]), of_form
+
+
+def chosen_question(
+    source: object, names: Sequence[Label], asked: str | None
+) -> tuple[str, dict[int, str], list[int]] | None:
+    """Return a question, its items by place, and the columns of other questions; None where there is none."""
+    found = questions(names)
+    if not found:
+        return None
+    called = {said or "1": said or "the only question" for said in found}
+    chosen = chosen_contest(called, asked, source, "questions")
+    said = "" if chosen == "1" and "" in found else chosen
+    others = [place for other, items in found.items() if other != said for place in items]
+    return said, found[said], others

@@ -1,0 +1,259 @@
+"""What a mixture of rows of a table found: the answer in sentences, and the sections of its report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.dp_mixture.fit import MixtureFit
+from permix.dp_mixture.profile import LEAST_DIFFERENCE, group_profile, top_words
+from permix.families import Multinomial
+from permix.reporting.charts import Axis, Interval, dots, heat
+from permix.reporting.content import Answer, Block, Figure, Note, Paragraph, Section, Table
+from permix.reporting.context import Context
+from permix.reporting.partition_sections import (
+    LineGroup,
+    drawn_shares,
+    groups_table,
+    how_many,
+    numbers_section,
+    sizes_figure,
+)
+from permix.reporting.shared import covariate_blocks, gaps_section
+from permix.reporting.verdicts import of_chains, of_recurrence, verdict
+from permix.reporting.words import count_of, interval, listed, number, others, percent, shown
+
+REFERENCE = (
+    "Dirichlet-process and finite mixtures; the permutation-augmented moves are those of Liang, Jordan and "
+    "Taskar (2007), A permutation-augmented sampler for DP mixture models, ICML."
+)
+# Groups that have a sentence, and a part of their own; features of sentences, pictures and tables.
+SENTENCES, PARTS = 6, 12
+NAMED, DRAWN, LISTED = 3, 14, 40
+# Deviations from all rows at which colors end.
+FAR = 2.0
+
+
+def found_groups(fit: MixtureFit) -> list[LineGroup]:
+    """Return the groups, the largest first."""
+    share, low, high = drawn_shares(fit.draws.arrays["labels"], fit.labels, fit.n_clusters)
+    return [
+        LineGroup(
+            int(fit.cluster_sizes[k]),
+            float(share[k]),
+            float(low[k]),
+            float(high[k]),
+            float(fit.how_sure[fit.labels == k].mean()),
+            int(fit.recurrence.n_chains[k]),
+        )
+        for k in range(fit.n_clusters)
+    ]
+
+
+def answer(fit: MixtureFit) -> Answer:
+    """Say what was found, and how far to trust it."""
+    n_chains = fit.draws.arrays["labels"].shape[0]
+    found = fit.recurrence.n_chains.tolist()
+    judged = [of_chains(fit.draws), *of_recurrence(found, n_chains, "chain")]
+    advice = ["Run the chains for longer (--draws, --burn-in) before you build on this."] * (
+        judged[0][0] == "bad"
+    )
+    data = f"{count_of(fit.n, 'row')} and {count_of(len(fit.columns), 'column')}"
+    groups = found_groups(fit)
+    said = [how_many(fit.n_clusters, found, n_chains, "rows", data)]
+    if fit.n_clusters > 1:
+        said += [group_sentence(fit, groups, k) for k in range(min(fit.n_clusters, SENTENCES))]
+        if fit.n_clusters > SENTENCES:
+            rest = groups[SENTENCES:]
+            said.append(f"{others(len(rest))} {percent(sum(group.share for group in rest))} of the rows.")
+        sure = float(fit.how_sure.mean())
+        how = "sure" if sure >= 0.9 else "fairly sure" if sure >= 0.7 else "unsure"
+        said.append(
+            f"Which row belongs where is {how}: a row is with its fellow members in {percent(sure)} of draws."
+        )
+    return Answer(verdict(judged, advice), tuple(said))
+
+
+def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
+    """Say what one group is like."""
+    group = groups[k]
+    share = interval(group.share, group.low, group.high)
+    who = f"Group {k + 1}, {share} of the rows,"
+    if isinstance(fit.family, Multinomial):
+        words = [shown(word, 40) for word in top_words(fit, 6).to_numpy()[k].tolist()]
+        return f"{who} has more than others of {listed(words)}."
+    told = []
+    for row in group_profile(fit, k):
+        difference = row["difference"]
+        if not abs(difference) >= LEAST_DIFFERENCE or (row["is_share"] and difference < 0):
+            continue
+        name = shown(row["feature"], 40)
+        if row["is_share"]:
+            told.append(f"{name} {percent(row['typical'])} ({percent(row['overall'])} of all)")
+        else:
+            told.append(f"{name} {number(row['typical'])} ({number(row['overall'])} in all rows)")
+    if not told:
+        return f"{who} is near the average of all rows."
+    return f"{who} has on average {listed(told[:NAMED])}."
+
+
+def subtitle(fit: MixtureFit) -> str:
+    """Say what the report is about."""
+    data = f"{count_of(fit.n, 'row')}, {count_of(len(fit.columns), 'column')}"
+    return f"{data}; mixture of the {fit.family.name} family with as many groups as the data ask for"
+
+
+def sections(fit: MixtureFit, context: Context) -> list[Section]:
+    """Describe the groups."""
+    groups = found_groups(fit)
+    n_chains = fit.draws.arrays["labels"].shape[0]
+    blocks: list[Block] = [sizes_figure(groups, "rows")]
+    if fit.n_clusters > 1:
+        blocks += [overview(fit), groups_table(groups, n_chains, "rows")]
+    blocks += covariate_blocks(fit, "rows")
+    parts = []
+    if fit.n_clusters > 1:
+        for k in range(min(fit.n_clusters, PARTS)):
+            share = interval(groups[k].share, groups[k].low, groups[k].high)
+            content = (
+                Paragraph(group_sentence(fit, groups, k)),
+                profile_picture(fit, k),
+                profile_table(fit, k),
+            )
+            parts.append(Section(f"group-{k + 1}", f"Group {k + 1}: {share} of the rows", content))
+        if fit.n_clusters > PARTS:
+            left = fit.n_clusters - PARTS
+            blocks.append(Note(f"The {PARTS} largest groups follow; {left} smaller ones are in the tables."))
+    return [
+        Section("groups", "The groups", tuple(blocks), tuple(parts)),
+        split_section(fit),
+        numbers_section({"rows": fit.draws.arrays["n_groups"]}, {"rows": fit.n_clusters}),
+        gaps_section(context, *gaps(fit)),
+    ]
+
+
+def _telling(fit: MixtureFit, most: int) -> list[int]:
+    """Return the features in which groups differ most, in the order of the columns."""
+    differences = np.nan_to_num(fit.profile.differences)
+    weights = fit.cluster_sizes / fit.n
+    spread = weights @ (differences - weights @ differences) ** 2
+    return sorted(np.argsort(-spread, kind="stable")[:most].tolist())
+
+
+def overview(fit: MixtureFit) -> Figure:
+    """Draw the features by group: how far from all rows, and the averages."""
+    profile, chosen = fit.profile, _telling(fit, 2 * DRAWN)
+    n_groups = min(fit.n_clusters, PARTS)
+    texts = [
+        [
+            percent(float(profile.typical[k, j]))
+            if profile.is_share[j]
+            else number(float(profile.typical[k, j]))
+            for k in range(n_groups)
+        ]
+        for j in chosen
+    ]
+    names = [shown(fit.features[j]) for j in chosen]
+    some = (
+        ""
+        if len(chosen) == len(fit.features)
+        else f" The {len(chosen)} most telling of {len(fit.features):,}."
+    )
+    return heat(
+        "What is typical of each group",
+        "Averages (of categories: shares) of the rows of each group; orange below the average of all rows, "
+        f"blue above it, up to {FAR:g} standard deviations.{some}",
+        profile.differences[:n_groups, chosen].T,
+        names,
+        [f"Group {k + 1}" for k in range(n_groups)],
+        corner="feature",
+        low=-FAR,
+        high=FAR,
+        diverging=True,
+        texts=texts,
+        cell=58.0,
+    )
+
+
+def profile_picture(fit: MixtureFit, k: int) -> Figure:
+    """Draw how far a group is from all rows."""
+    rows = group_profile(fit, k)[:DRAWN]
+    drawn = [
+        Interval(shown(row["feature"], 60), row["difference"], other=0.0)
+        for row in rows
+        if row["difference"] == row["difference"]
+    ]
+    far = max([1.0, *(abs(row.value) for row in drawn)])
+    return dots(
+        f"How group {k + 1} differs from all rows",
+        "In standard deviations of all rows, the most telling first; right of 0, more than on average.",
+        drawn,
+        Axis("standard deviations", -far, far, lambda value: f"{value:+.1f}" if value else "0"),
+        ("feature", "this group", "", "all rows"),
+    )
+
+
+def profile_table(fit: MixtureFit, k: int) -> Table:
+    """List the averages of a group beside those of all rows."""
+    rows = group_profile(fit, k)
+    cells = tuple(
+        (
+            shown(row["feature"]),
+            percent(row["typical"]) if row["is_share"] else number(row["typical"]),
+            percent(row["overall"]) if row["is_share"] else number(row["overall"]),
+            f"{row['difference']:+.1f}",
+        )
+        for row in rows[:LISTED]
+    )
+    left = len(rows) - len(cells)
+    note = "Apart: in standard deviations of all rows." + (f" {left:,} more not shown." if left > 0 else "")
+    return Table(f"Averages of group {k + 1}", ("feature", "this group", "all rows", "apart"), cells, note)
+
+
+def split_section(fit: MixtureFit) -> Section:
+    """Say which columns tell the groups apart."""
+    title = "What tells the groups apart"
+    if fit.n_clusters == 1:
+        return Section("split", title, (Paragraph("There is one group: nothing divides it."),))
+    differences = np.nan_to_num(fit.profile.differences)
+    weights = fit.cluster_sizes / fit.n
+    explained = np.clip(weights @ (differences - weights @ differences) ** 2, 0.0, 1.0)
+    order = np.argsort(-explained, kind="stable")[:DRAWN].tolist()
+    rows = tuple((shown(fit.features[j]), percent(float(explained[j]))) for j in order)
+    best = shown(fit.features[order[0]], 60)
+    blocks: tuple[Block, ...] = (
+        Paragraph(
+            f"What tells the groups apart most is {best}: {percent(float(explained[order[0]]))} of its "
+            "variance lies between groups."
+        ),
+        Table(
+            "Variance that lies between groups, by column",
+            ("feature", "between groups"),
+            rows,
+            "100%: the groups say all about it; 0%: they say nothing.",
+        ),
+    )
+    return Section("split", title, blocks)
+
+
+def gaps(fit: MixtureFit) -> list[Block]:
+    """Say how the columns were read, and what is missing."""
+    numbers = fit.family.numbers(fit.data)
+    readings: list[Any] = fit.family.readings(fit.data)
+    if readings:
+        rows = tuple(
+            (shown(column), reading, int(missing))
+            for column, (reading, missing) in zip(fit.columns, readings, strict=False)
+        )
+        table = Table("What the columns are read as", ("column", "read as", "missing cells"), rows)
+        return [table]
+    missing = np.isnan(numbers).sum(axis=0)
+    if not missing.any():
+        return [Paragraph("No cell is missing.")]
+    names = fit.features
+    lacking = tuple(
+        (shown(names[j]), int(missing[j]), percent(float(missing[j] / fit.n)))
+        for j in np.flatnonzero(missing)
+    )
+    return [Table("Missing cells", ("column", "missing", "of all rows"), lacking)]

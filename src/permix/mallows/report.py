@@ -1,0 +1,139 @@
+"""What a mixture of Mallows models found: the answer in sentences, and the sections of its report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.estimators.known import labels_of
+from permix.mallows.results import MallowsFit, climbing_iterations, remarks
+from permix.reporting import ballots
+from permix.reporting.content import Answer, Block, Level, Note, Paragraph, Section, Verdict
+from permix.reporting.context import Context
+from permix.reporting.rank_answer import sentences
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers, sampled_interval
+from permix.reporting.rank_sections import group_sections, pairs_section, split_section
+from permix.reporting.shared import chosen_by, covariate_blocks, gaps_section
+from permix.reporting.verdicts import of_baselines, of_recurrence, verdict
+from permix.reporting.words import count_of, shown
+
+REFERENCE = (
+    "Lu and Boutilier (2014), Effective sampling and learning for Mallows models with pairwise-preference "
+    "data, Journal of Machine Learning Research 15, 3963–4009."
+)
+
+
+def found_groups(fit: MallowsFit) -> RankedGroups:
+    """Return the groups as reports describe them."""
+    mixture, counts = fit.components, np.asarray(fit.counts)
+    n = int(counts.sum())
+    agents, sure, spread = membership_numbers(fit.probabilities, counts)
+    known = len(fit.group_matches) > 1
+    most = mixture.n_items * (mixture.n_items - 1) // 2
+    groups = []
+    for k in range(mixture.n_components):
+        share = float(mixture.weights[k])
+        ends = sampled_interval(share, float(spread[k]), n) if mixture.n_components > 1 else (None, None)
+        distance = mixture.component(k).expected_distance()
+        groups.append(
+            RankedGroup(
+                share,
+                low=ends[0],
+                high=ends[1],
+                agents=int(agents[k]),
+                how_sure=float(sure[k]),
+                order=mixture.centers[k],
+                found=int(fit.recurrences[k]) if known else None,
+                facts=(
+                    ("dispersion", f"{mixture.dispersions[k]:.2f}"),
+                    ("pairs unlike the center", f"{distance:.1f} of {most:,}"),
+                ),
+            )
+        )
+
+    def draw(k: int, size: int, rng: np.random.Generator) -> Array:
+        return np.asarray(mixture.component(k).sample(size, random_state=rng).orders)
+
+    return RankedGroups(
+        [shown(name) for name in labels_of(fit, mixture.items)],
+        groups,
+        n,
+        draw,
+        share_is="Intervals take the agents as a sample, and the centers of the groups as known.",
+        center_is="The center is the ranking that members are spread around.",
+        runs=len(fit.at_best),
+        run_name="restart",
+        probabilities=fit.probabilities,
+        counts=counts,
+    )
+
+
+def answer(fit: MallowsFit) -> Answer:
+    """Say what was found, and how far to trust it."""
+    return Answer(_verdict(fit), sentences(found_groups(fit)))
+
+
+def _verdict(fit: MallowsFit) -> Verdict:
+    judged: list[tuple[Level, str]] = []
+    advice = []
+    if not fit.verdict:
+        judged.append(("care", "EM was run once, so that nobody knows whether there is a better optimum."))
+        advice.append("Fit again with several starts, such as --starts 10.")
+    else:
+        alone = int(fit.at_best.sum()) == 1
+        judged.append(("care" if alone else "good", f"{fit.verdict}."))
+        if alone:
+            advice.append("More --starts may find a better optimum; fewer groups (-k) may recur.")
+    if not (fit.converged or fit.interrupted):
+        n = count_of(climbing_iterations(fit), "iteration")
+        judged.append(("care", f"EM did not come to rest within {n}."))
+        advice.append("A larger --max-iter goes further.")
+    if fit.components.n_components > 1 and len(fit.group_matches) > 1:
+        judged += of_recurrence(fit.recurrences.tolist(), len(fit.group_matches), "restart")
+    return verdict([*judged, *of_baselines(fit)], advice)
+
+
+def subtitle(fit: MallowsFit) -> str:
+    """Say what the report is about."""
+    n, items = int(fit.counts.sum()), len(fit.components.items)
+    groups = count_of(fit.components.n_components, "group")
+    return f"{count_of(n, 'agent')}, {count_of(items, 'item')}; Mallows mixture of {groups}"
+
+
+def evidence(fit: MallowsFit, data: Any) -> dict[str, Any]:
+    """Return what the data say of the groups: the fit does not keep them."""
+    return ballots.evidence(data, fit.labels, fit.probabilities.max(axis=1), np.asarray(fit.counts))
+
+
+def completed(fit: MallowsFit, context: Context) -> Context:
+    """Add what the data say, where they are given."""
+    if context.data is None:
+        return context
+    return replace(context, about={**context.about, **evidence(fit, context.data)})
+
+
+def sections(fit: MallowsFit, context: Context) -> list[Section]:
+    """Describe the groups."""
+    found = found_groups(fit)
+    notes = [Note(f"{remark[0].upper()}{remark[1:]}.") for remark in remarks(fit) if "recur" not in remark]
+    explained = Paragraph(
+        "Dispersion says how united a group is: 0, all members rank as the center does; 1, they do not agree "
+        "at all. Maximum likelihood gives one center for each group, and no interval for it; how "
+        "surely a group was found is in how many restarts it recurs."
+    )
+    number: list[Block] = chosen_by(context) or [
+        Paragraph(
+            f"You asked for {count_of(fit.components.n_components, 'group')}. --select 1-10, instead of -k, "
+            "lets agents who were held out decide."
+        )
+    ]
+    return [
+        group_sections(found, context, explained, *notes, *covariate_blocks(fit)),
+        split_section(found),
+        pairs_section(found),
+        Section("numbers", "How many groups there are", tuple(number)),
+        gaps_section(context),
+    ]

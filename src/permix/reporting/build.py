@@ -1,0 +1,95 @@
+"""Reports put together: the sections of a model, and those that all models share, in one order."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+from permix.errors import DataError
+from permix.estimators.registry import Model, model_of, part
+from permix.reporting.content import Answer, Report, Section
+from permix.reporting.context import Context, Rows
+from permix.reporting.shared import (
+    answer_section,
+    checks_section,
+    choice_section,
+    cleaning_section,
+    covariate_sentences,
+    settings_section,
+)
+from permix.reporting.verdicts import stopped_early, with_care
+from permix.reporting.words import shown
+from permix.runtime.progress import Display
+
+# The order of sections; a model leaves out those that it has nothing to say about.
+ORDER = (
+    "answer",
+    "trust",
+    "groups",
+    "split",
+    "pairs",
+    "numbers",
+    "chosen",
+    "checks",
+    "cleaning",
+    "gaps",
+    "settings",
+)
+
+
+def reporter(model: Model) -> Any:
+    """Return the module that describes fits of a model; None where it has none."""
+    if not model.report or importlib.util.find_spec(model.report) is None:
+        return None
+    return part(model.report)
+
+
+def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
+    """Return how far to trust a fit, and what it found, in words; None for models without a report.
+
+    ``about`` is what its file says of how it came about: why it ended, and whether any model is of use.
+    """
+    described = reporter(model_of(fit))
+    if described is None:
+        return None
+    found: Answer = described.answer(fit)
+    context = Context("", about)
+    verdict = stopped_early(found.verdict, bool(getattr(fit, "interrupted", False)), context.facts("ending"))
+    doubts = [shown(row["said"]) for row in about.get("no_better", ())]
+    if doubts:
+        verdict = with_care(verdict, "Groups of a model that does not predict better may not be there.")
+    return Answer(verdict, (*doubts, *found.sentences, *covariate_sentences(fit)))
+
+
+def evidence_of(fit: Any, data: Any) -> dict[str, Any]:
+    """Return what the file of a fit keeps of its data: tables by name; nothing where the fit keeps all."""
+    described = reporter(model_of(fit))
+    return described.evidence(fit, data) if data is not None and hasattr(described, "evidence") else {}
+
+
+def build(fit: Any, context: Context, progress: bool | None = None) -> Report:
+    """Describe a fit."""
+    model = model_of(fit)
+    described = reporter(model)
+    if described is None:
+        raise DataError(f"there is no report of {model.named}")
+    with Display(progress) as display:
+        display.begin("describing the groups")
+        answer = answer_of(fit, context.about)
+        assert answer is not None
+        context = described.completed(fit, context) if hasattr(described, "completed") else context
+        sections: list[Section] = [answer_section(answer.sentences), *described.sections(fit, context)]
+        verdict = answer.verdict
+        if model.checks and importlib.util.find_spec(model.checks.partition(":")[0]) is not None:
+            display.begin("drawing data from the model")
+            checks, said = checks_section(fit, context)
+            sections.append(checks)
+            # What no fit says of itself; with many agents small differences are found, so it decides nothing.
+            verdict = verdict._replace(reasons=(*verdict.reasons, said)) if said else verdict
+        sections.append(Section("trust", "Can you trust this?", (verdict,)))
+        sections += choice_section(context)
+        sections += [cleaning_section(context), settings_section(fit, context, described.REFERENCE)]
+    by_key = {section.key: section for section in sections}
+    ordered = tuple(by_key[key] for key in ORDER if key in by_key)
+    return Report(context.title, described.subtitle(fit), ordered)

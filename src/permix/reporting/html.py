@@ -1,0 +1,60 @@
+"""Reports as one HTML page that needs nothing else: no network, no script to be read."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from permix.reporting import content
+from permix.reporting.content import Report, Section
+
+HERE = Path(__file__).parent / "page"
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    folder = FileSystemLoader(HERE)
+    environment = Environment(
+        loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"kind": _kind, "cell": _cell, "is_number": _is_number}
+    files = {name: Markup((HERE / name).read_text(encoding="utf-8")) for name in ("style.css", "script.js")}
+    environment.globals |= {"style": files["style.css"], "script": files["script.js"], "safe_svg": Markup}
+    return environment.get_template("report.html")
+
+
+def to_html(report: Report) -> str:
+    """Write a report as HTML."""
+    return str(_template().render(report=report, contents=contents(report.sections)))
+
+
+def contents(sections: tuple[Section, ...]) -> list[Section]:
+    """Return the sections that the table of contents names."""
+    return list(sections)
+
+
+def _kind(block: Any) -> str:
+    """Return which macro of the template writes a block."""
+    return type(block).__name__.lower()
+
+
+def _cell(value: content.Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else value
+
+
+def _is_number(value: content.Cell) -> bool:
+    """Say whether a cell is written at the right: numbers, and text that begins with one."""
+    if value is None or isinstance(value, int | float):
+        return True
+    text = value.lstrip("(+-−<>")
+    return bool(text) and (text[0].isdigit() or value == "–") and len(value) <= 24

@@ -1,0 +1,127 @@
+"""What reports of partitions have in common: shares over draws, numbers of groups, and groups of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.estimators.by_covariate import as_groups
+from permix.posterior.estimated import spaced
+from permix.reporting.charts import Interval, bars
+from permix.reporting.content import Cell, Figure, Paragraph, Section, Table
+from permix.reporting.words import all_of, capital, count_of, interval, listed, named, percent, spelled
+
+# Draws that shares are looked up in.
+MOST_DRAWS = 200
+MOST_GROUPS = 30
+TAIL = 0.05
+
+
+class LineGroup(NamedTuple):
+    """A group of rows, or of columns."""
+
+    size: int
+    share: float
+    low: float
+    high: float
+    how_sure: float
+    found: int  # in how many chains
+    members: str = ""  # some names
+
+
+def drawn_shares(draws: Array, labels: Array, n_groups: int) -> tuple[Array, Array, Array]:
+    """Return the mean share of every group over draws of labels (…, observation), and 5 % and 95 % ends.
+
+    A group of a draw counts as the group of the answer that it is most like.
+    """
+    flat = draws.reshape(-1, draws.shape[-1])
+    shares = []
+    for at in spaced(len(flat), MOST_DRAWS):
+        found = as_groups(flat[at].astype(np.int64), labels, n_groups)
+        shares.append(np.bincount(found, minlength=n_groups) / len(found))
+    mean = np.mean(shares, axis=0)
+    low, high = np.quantile(shares, (TAIL, 1.0 - TAIL), axis=0)
+    return mean, np.minimum(low, mean), np.maximum(high, mean)
+
+
+def how_many(n: int, found: Sequence[int], n_chains: int, what: str, data: str) -> str:
+    """Say how many groups there are, and whether chains agree on them."""
+    if n == 1:
+        return f"One group describes all {data}."
+    start = f"{capital(spelled(n))} groups of {what}"
+    if n_chains < 2:
+        return f"{start} were found among {data}."
+    runs = all_of(n_chains, "chain")
+    if all(times == n_chains for times in found):
+        return f"{start} recur in {runs}, among {data}."
+    never = [k for k, times in enumerate(found) if times == 0]
+    if len(never) == n:
+        return f"{start} are shown, of {data}, and none of them recurs: chains do not agree on them."
+    less = [k for k, times in enumerate(found) if 0 < times < n_chains]
+    said = []
+    if never:
+        said.append(f"{named(never)} {'does' if len(never) == 1 else 'do'} not recur")
+    if less:
+        said.append(f"{named(less)} {'is' if len(less) == 1 else 'are'} not found in every chain")
+    whole = n - len(never) - len(less)
+    some = spelled(whole) if whole else "none"
+    return f"{start} were found among {data}, {some} of them in {runs}; {listed(said)}."
+
+
+def sizes_figure(groups: Sequence[LineGroup], what: str) -> Figure:
+    """Draw the shares of groups."""
+    rows = [Interval(f"Group {k + 1}", g.share, g.low, g.high) for k, g in enumerate(groups[:MOST_GROUPS])]
+    return bars(
+        f"How large the groups of {what} are",
+        f"Share of the {what} in each group; intervals hold 90% of the posterior draws.",
+        rows,
+        ("group", f"share of the {what}", "90% interval"),
+    )
+
+
+def groups_table(groups: Sequence[LineGroup], n_chains: int, what: str, some: str = "") -> Table:
+    """Put the numbers of groups side by side."""
+    which = any(group.members for group in groups)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f"Group {k + 1}",
+            group.size,
+            interval(group.share, group.low, group.high),
+            percent(group.how_sure),
+            f"{group.found} of {n_chains}",
+            *([group.members] if which else []),
+        )
+        for k, group in enumerate(groups[:100])
+    ]
+    return Table(
+        f"The groups of {what} in numbers",
+        ("group", what, "share", "how sure", "found in chains", *([f"which {what}"] if which else [])),
+        tuple(rows),
+        f"{capital(what)}: members in the partition nearest to all draws. Share: mean over draws, with a 90% "
+        "interval. How sure: how probably a member is with its fellow members. Found in chains: those most "
+        f"of whose draws have a group that shares 60% of the members of both.{some}",
+    )
+
+
+def numbers_section(drawn: dict[str, Array], shown: dict[str, int]) -> Section:
+    """Draw the posterior of numbers of groups, by what the groups are of."""
+    blocks: list[Paragraph | Figure] = []
+    for what, values in drawn.items():
+        flat = np.asarray(values).ravel()
+        numbers, times = np.unique(flat, return_counts=True)
+        low, high = (int(end) for end in np.quantile(flat, (TAIL, 1.0 - TAIL), method="inverted_cdf"))
+        span = count_of(low, "group") if low == high else f"{low} to {high} groups"
+        blocks.append(Paragraph(f"90% of the draws have {span} of {what}; {shown[what]} are shown."))
+        kept = times / flat.size >= 0.005
+        rows = [
+            Interval(f"{n:,}", float(p))
+            for n, p in zip(numbers[kept].tolist(), (times / flat.size)[kept].tolist(), strict=True)
+        ][:40]
+        title = f"How many groups of {what}"
+        note = "Posterior probability of each number, small groups included."
+        columns = (f"number of groups of {what}", "posterior probability", "")
+        blocks.append(bars(title, note, rows, columns))
+    return Section("numbers", "How many groups there are", tuple(blocks))

@@ -1,0 +1,100 @@
+"""What groups of rankings are, in sentences: the same in reports and in the terminal."""
+
+from __future__ import annotations
+
+from permix.reporting.rank_groups import RankedGroups
+from permix.reporting.words import (
+    all_of,
+    capital,
+    count_of,
+    interval,
+    listed,
+    named,
+    number,
+    ordinal,
+    others,
+    percent,
+    spelled,
+)
+
+# Groups that get a sentence, and items of a center that a sentence names.
+MOST_GROUPS, MOST_NAMED = 5, 3
+
+
+def sentences(found: RankedGroups) -> tuple[str, ...]:
+    """Say how many groups there are, what each is like, and how sure it is who belongs to them."""
+    said = [_how_many(found)]
+    said += [group_sentence(found, k) for k in range(min(len(found.groups), MOST_GROUPS))]
+    if len(found.groups) > MOST_GROUPS:
+        rest = found.groups[MOST_GROUPS:]
+        share = sum(group.share for group in rest)
+        said.append(f"{others(len(rest))} {percent(share)} of the agents.")
+    if len(found.groups) > 1:
+        said.append(_how_sure(found))
+    return tuple(said)
+
+
+def _how_many(found: RankedGroups) -> str:
+    """Say how many groups there are, and whether they recur."""
+    n = len(found.groups)
+    data = f"{count_of(found.n_agents, 'agent')} and {count_of(found.n_items, 'item')}"
+    if n == 1:
+        return f"One group describes all {data}."
+    which = [group.found for group in found.groups]
+    start = f"{capital(spelled(n))} groups of agents"
+    if found.runs < 2 or None in which:
+        return f"{start} were found among {data}."
+    runs = all_of(found.runs, found.run_name)
+    if all(times == found.runs for times in which):
+        return f"{start} recur in {runs}, among {data}."
+    alone = 1 if found.run_name == "restart" else 0  # a restart finds its own groups
+    never = [k for k, times in enumerate(which) if times is not None and times <= alone]
+    if len(never) == n:
+        return f"{start} are shown, of {data}, and none of them recurs: other {found.run_name}s find others."
+    less = [k for k, times in enumerate(which) if times != found.runs and k not in never]
+    said = [f"{named(never)} {'does' if len(never) == 1 else 'do'} not recur"] if never else []
+    if less:
+        of = ", ".join(f"{which[k]} of {found.runs}" for k in less[:8])
+        said.append(f"{named(less)} {'recurs' if len(less) == 1 else 'recur'} in {of} {found.run_name}s only")
+    whole = n - len(never) - len(less)
+    recur = f"{spelled(whole)} of them in {runs}" if whole else f"none of them in {runs}"
+    return f"{start} were found among {data}, {recur}; {', and '.join(said)}."
+
+
+def group_sentence(found: RankedGroups, k: int) -> str:
+    """Say what one group is like."""
+    group, names = found.groups[k], found.short
+    order = [names[item] for item in group.order.tolist()]
+    share = interval(group.share, group.low, group.high)
+    who = f"{capital(found.title(k))}, {share} of the agents,"
+    if len(order) <= MOST_NAMED + 1:
+        said = f"{who} ranks {' ≻ '.join(order)}"
+    else:
+        said = f"{who} puts {order[0]} first, then {listed(order[1:MOST_NAMED])}, and {order[-1]} last"
+    telling = found.telling(k)
+    if len(found.groups) == 1:
+        return f"{said}."
+    if not telling:
+        return f"{said}. It orders the items much as the others do."
+    places = [
+        f"{names[item]} {ordinal(round(float(found.places[k, item])))} "
+        f"({ordinal(round(float(found.places_elsewhere[k, item])))} elsewhere)"
+        for item in telling
+    ]
+    return f"{said}. What sets it apart: {listed(places)}."
+
+
+def _how_sure(found: RankedGroups) -> str:
+    """Say how sure it is who belongs where."""
+    sizes = [group.agents for group in found.groups]
+    mean = sum(n * group.how_sure for n, group in zip(sizes, found.groups, strict=True)) / max(sum(sizes), 1)
+    how = "sure" if mean >= 0.9 else "fairly sure" if mean >= 0.7 else "unsure"
+    said = f"Who belongs where is {how}: an agent is in the group shown with probability {percent(mean)}"
+    loose = [k for k, group in enumerate(found.groups) if group.agents and group.how_sure < min(0.6, mean)]
+    return f"{said} on average{f', and less surely in {named(loose)}' if loose else ''}."
+
+
+def size_words(found: RankedGroups, k: int) -> str:
+    """Tell the share of a group from the number of those who are most probably in it."""
+    group = found.groups[k]
+    return f"{interval(group.share, group.low, group.high)}; {number(group.agents)} agents most probably"

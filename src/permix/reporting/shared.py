@@ -1,0 +1,323 @@
+"""Sections that all reports have: checks, cleaning, gaps, covariates, settings, how to reproduce."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import numpy as np
+
+from permix.errors import DataError, Message
+from permix.estimators.by_covariate import GroupTable, group_table
+from permix.estimators.known import known_of
+from permix.estimators.registry import model_of, part
+from permix.posterior.checks import N_REPLICATES, FitChecks
+from permix.reporting.charts import Axis, Interval, dots, shade_of
+from permix.reporting.content import Block, Code, Note, Paragraph, Section, Table
+from permix.reporting.context import Context
+from permix.reporting.words import capital, count_of, listed, number, percent, shown
+
+# Values of a covariate, and groups, that a table has.
+MOST_VALUES, MOST_GROUPS = 30, 10
+# Parameters that change how a fit runs, and nothing of what it finds.
+OF_THE_RUN = ("progress", "store", "n_jobs")
+# Covariates, and groups, that the answer speaks of; values of fewer agents are not named.
+MOST_COVARIATES, MOST_STRONGEST, FEWEST_AGENTS = 2, 4, 10
+NOT_BY_CHANCE = 0.01
+# Numbers of an aspect that a picture of checks has.
+MOST_NUMBERS = 12
+CITATION = (
+    'The permix developers. "permix: nonparametric Bayesian discovery in rankings, preferences and '
+    'matrices", version {version}.'
+)
+
+
+def answer_section(sentences: tuple[str, ...]) -> Section:
+    """Begin with the answer."""
+    return Section("answer", "The answer", tuple(map(Paragraph, sentences)))
+
+
+# -- covariates ------------------------------------------------------------------------------------
+
+
+def covariate_blocks(fit: Any, people: str = "agents") -> list[Block]:
+    """Put groups beside everything that is known of their members."""
+    known = known_of(fit).rows
+    if not hasattr(fit, "memberships"):
+        return []
+    if not known:
+        return [
+            Note(
+                f"Nothing else is known of the {people}, such as precincts or ages. --group-column NAME "
+                "keeps a column of the data beside the fit, and the groups are compared with it here."
+            )
+        ]
+    return [block for name in known for block in _covariate(group_table(fit, name), people)]
+
+
+def _covariate(found: GroupTable, people: str) -> list[Block]:
+    n_values, n_groups = found.of_value.shape[:2]
+    groups = range(min(n_groups, MOST_GROUPS))
+    name = shown(found.name)
+    rows: list[tuple[str | int, ...]] = []
+    shades: list[tuple[int | None, ...]] = []
+    for v in range(min(n_values, MOST_VALUES)):
+        cells = found.of_value[v]
+        rows.append((shown(found.values[v]), int(found.agents[v]), *(_share(cells[k]) for k in groups)))
+        shades.append((None, None, *(shade_of(float(cells[k, 0]), 0.0, 1.0) for k in groups)))
+    rows.append(("all", int(found.agents.sum()), *(percent(float(found.overall[k])) for k in groups)))
+    shades.append((None, None, *(shade_of(float(found.overall[k]), 0.0, 1.0) for k in groups)))
+    left = []
+    if n_values > MOST_VALUES:
+        left.append(f"{count_of(n_values - MOST_VALUES, 'more value')} not shown.")
+    if n_groups > MOST_GROUPS:
+        left.append(f"{count_of(n_groups - MOST_GROUPS, 'more group')} not shown.")
+    if found.n_missing:
+        left.append(f"Without a value: {found.n_missing:,} {people}.")
+    table = Table(
+        f"Of the {people} of each {name}, those in each group",
+        (name, people, *(f"Group {k + 1}" for k in groups)),
+        tuple(rows),
+        " ".join([f"In brackets: {found.note}.", *left]),
+        tuple(shades),
+    )
+    return [Paragraph(f"{capital(found.verdict)}."), table]
+
+
+def covariate_sentences(fit: Any) -> tuple[str, ...]:
+    """Say, of what is known of the members, where groups are strongest."""
+    known = known_of(fit).rows
+    if not known or not hasattr(fit, "memberships"):
+        return ()
+    return tuple(_strongest(group_table(fit, name)) for name in list(known)[:MOST_COVARIATES])
+
+
+def _strongest(found: GroupTable) -> str:
+    """Say with which values of a covariate each group is strongest, unless chance would give as much."""
+    if found.p_value > NOT_BY_CHANCE or len(found.values) < 2 or found.of_value.shape[1] < 2:
+        return f"{capital(found.verdict)}."
+    enough = found.agents >= FEWEST_AGENTS
+    said: list[str] = []
+    for k in range(min(found.of_value.shape[1], MOST_STRONGEST)):
+        shares = np.where(enough, np.nan_to_num(found.of_value[:, k, 0]), -1.0)
+        best = int(shares.argmax())
+        if shares[best] > found.overall[k]:
+            where = f"in {shown(found.values[best], 40)} ({percent(shares[best])} of it)"
+            said.append(f"group {k + 1} {where}" if said else f"group {k + 1} is largest {where}")
+    doubt = f"; but {found.doubt}" if found.doubt else ""
+    return f"By {shown(found.name)}, {listed(said)}{doubt}."
+
+
+def _share(cell: Any) -> str:
+    mean, low, high = map(float, cell)
+    return "–" if mean != mean else f"{percent(mean)} ({100 * low:.0f}–{100 * high:.0f})"
+
+
+# -- does it fit? ----------------------------------------------------------------------------------
+
+
+def checks_section(fit: Any, context: Context) -> tuple[Section, str]:
+    """Compare the data with data drawn from the model; return also what that comes to, where it is known."""
+    title = "Does the model look like the data?"
+    if not context.checks:
+        return Section("checks", title, (Note("Not checked, as asked."),)), ""
+    try:
+        found: FitChecks = part(model_of(fit).checks)(fit, context.data, N_REPLICATES, 0)
+    except DataError as error:  # shown to the reader: which data are missing, or why they say too little
+        said = error.args[0] if error.args else ""
+        why = said.as_options() if isinstance(said, Message) else str(error)
+        way_out = ""
+        if context.data is None:
+            way_out = (
+                f" permix report {context.file or 'FIT'} DATA, with the data that were fitted, checks it."
+            )
+        return Section("checks", title, (Note(f"Not checked: {why}.{way_out}"),)), ""
+    return Section("checks", title, tuple(_checks(found))), found.verdict
+
+
+def _checks(found: FitChecks) -> list[Block]:
+    replicates = f"{found.n_replicates} data sets"
+    aspects = Table(
+        "What the model reproduces",
+        ("aspect", "numbers", "outside", "as unusual", "reproduced"),
+        tuple(
+            (
+                capital(row["aspect"]),
+                int(row["numbers"]),
+                int(row["outside"]),
+                percent(row["tail"]),
+                "yes" if row["reproduced"] else "no",
+            )
+            for row in found.aspects.to_dict(orient="records")
+        ),
+        f"Compared with {replicates} drawn from the model. Outside: numbers outside of the 95% interval of "
+        "these. As unusual: the share of drawn data sets that are as unusual as the observed one.",
+    )
+    blocks: list[Block] = [Paragraph(found.verdict), aspects]
+    for name in found.aspects["aspect"]:
+        rows = found.table[found.table["aspect"] == name]
+        worst = rows.sort_values("tail", kind="stable").head(MOST_NUMBERS)
+        drawn = [
+            Interval(shown(row["entry"], 60), row["mean"], row["low"], row["high"], row["observed"])
+            for row in worst.to_dict(orient="records")
+        ]
+        ends = [value for row in drawn for value in (row.low, row.high, row.other) if value is not None]
+        some = "" if len(drawn) == len(rows) else f", the {len(drawn)} most unusual of {len(rows):,}"
+        blocks.append(
+            dots(
+                f"{capital(name)}: observed, and drawn from the model",
+                f"A diamond inside its bar is reproduced by the model{some}.",
+                drawn,
+                Axis("", min(ends), max(ends), number),
+                ("what", "mean of drawn data sets", "95% of drawn data sets", "observed"),
+            )
+        )
+    return blocks
+
+
+# -- the data --------------------------------------------------------------------------------------
+
+
+def cleaning_section(context: Context) -> Section:
+    """Say what was done to the data before they were fitted."""
+    rows = context.about.get("cleaning", ())
+    title = "What was cleaned"
+    if not rows:
+        return Section("cleaning", title, (Paragraph("Nothing is recorded: no rule changed the data."),))
+    gone = sum(int(row.get("left_out") or 0) for row in rows)
+    left = f"{count_of(gone, 'ballot')} were left out." if gone else "No ballot was left out."
+    table = Table(
+        "What was done to the votes",
+        ("found", "how many", "what was done", "which"),
+        tuple((shown(row["found"]), row["ballots"], shown(row["done"]), shown(row["which"])) for row in rows),
+    )
+    return Section("cleaning", title, (Paragraph(left), table))
+
+
+def gaps_section(context: Context, *more: Block) -> Section:
+    """Say how much the data leave open."""
+    facts = context.facts("data")
+    blocks: list[Block] = []
+    if facts:
+        rows = tuple((capital(shown(what)), shown(value)) for what, value in facts.items())
+        blocks.append(Table("What people said, and what they left open", ("what", "how much"), rows))
+    codes = [shown(row["code"]) for row in context.about.get("missing_codes", ())]
+    if codes:
+        blocks.append(Paragraph(f"Read as missing: {', '.join(codes)}."))
+    if not (blocks or more):
+        blocks.append(
+            Note(
+                f"This fit does not keep the data. permix report {context.file or 'FIT'} DATA, with the data "
+                "that were fitted, describes what they leave open."
+            )
+        )
+    return Section("gaps", "Gaps in the data", (*blocks, *more))
+
+
+def choice_section(context: Context) -> list[Section]:
+    """Say why this model was chosen, where several were compared."""
+    said: list[Block] = [Paragraph(shown(row["said"])) for row in context.about.get("chosen", ())]
+    rows = context.about.get("comparison", ())
+    if rows:
+        names = {"score": "mean log probability", "difference": "difference", "difference_error": "±"}
+        names |= {"times": "times one group", "groups": "groups"}
+        kept = {name: title for name, title in names.items() if name in rows[0]}
+        said.append(
+            Table(
+                "Models compared on data that they had not seen",
+                ("model", *kept.values()),
+                tuple((shown(row["model"]), *(_plain(row.get(name)) for name in kept)) for row in rows),
+                "Mean log probability of what was held out, in nats (1 more: 2.7 times as probable); "
+                "difference to the best, with its error. Times one group: how many times as probable as "
+                "under one group.",
+            )
+        )
+    return [Section("chosen", "Why this model", tuple(said))] if said else []
+
+
+def chosen_by(context: Context) -> list[Block]:
+    """Show what a number of groups was chosen by, where that is known."""
+    rows = context.about.get("selection", ())
+    if not rows:
+        return []
+    hidden = ("monte_carlo_error", "n_iter", "converged", "normalizer_error")
+    names = [name for name in rows[0] if name not in hidden]
+    table = Table(
+        "What the number of groups was chosen by",
+        tuple(name.replace("_", " ") for name in names),
+        tuple(tuple(_plain(row.get(name)) for name in names) for row in rows),
+    )
+    return [table]
+
+
+def _plain(value: Any) -> str | int:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (
+        value if isinstance(value, int) else number(value) if isinstance(value, float) else str(value or "–")
+    )
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+def settings_section(fit: Any, context: Context, reference: str) -> Section:
+    """Say how the fit was made, how to make it again, and whom to cite."""
+    from permix import __version__
+
+    settings = fit.settings
+    rows = tuple(
+        (
+            name,
+            _setting(getattr(settings, name)),
+            "default" if settings.is_default(name) else "chosen",
+            _first_sentence(about.help),
+        )
+        for name, about in settings.declared.items()
+        if name not in OF_THE_RUN
+    )
+    run = context.facts("run")
+    versions = {what: value for what, value in run.items() if what not in ("command", "data")}
+    versions = versions or {"permix": f"{__version__} (of this report; the fit does not say)"}
+    blocks: list[Block] = [
+        Table("Settings", ("parameter", "value", "", "what it is"), rows),
+        Paragraph(f"Versions: {', '.join(f'{shown(w)} {shown(v)}' for w, v in versions.items())}."),
+        Paragraph(f"Cite: {CITATION.format(version=__version__)} The model: {reference}"),
+    ]
+    again: list[Block] = []
+    if "command" in run:
+        chosen = "The command that fits this model by itself; permix fit auto chose it"
+        output = f" -o {shlex.quote(context.file)}" if context.file else " -o FIT"
+        title = chosen if "chosen" in context.about else "The command that made this fit"
+        again.append(Code(shown(run["command"] + output), title))
+    else:
+        again.append(Code(_in_python(fit), "The same in Python, with the data in the variable data"))
+        again.append(Note("The command that made this fit is not recorded."))
+    if "data" in run:
+        again.append(Paragraph(f"Data: {shown(run['data'])}."))
+    if context.file:
+        again.append(Code(f"permix report {shlex.quote(context.file)} -o report.html", "This report"))
+    same = "The same data, settings, seed and version give the same fit and, byte for byte, the same report."
+    if context.about.get("ending") or getattr(fit, "interrupted", False):
+        same = (
+            "This fit was cut short, and where depends on the machine and the moment: the same command need "
+            "not give the same fit."
+        )
+    parts = (Section("reproduce", "How to reproduce this", (*again, Paragraph(same))),)
+    return Section("settings", "Settings, versions, how to cite", tuple(blocks), parts)
+
+
+def _setting(value: Any) -> str:
+    return shown(repr(value) if isinstance(value, dict | list | tuple) else value, 200)
+
+
+def _first_sentence(text: str) -> str:
+    words = " ".join(text.replace("``", "").split())
+    return words.partition(". ")[0].removesuffix(".") + "."
+
+
+def _in_python(fit: Any) -> str:
+    settings = fit.settings
+    given = {name: value for name, value in settings.as_dict().items() if not settings.is_default(name)}
+    kept = [f"{name}={value!r}" for name, value in given.items() if name not in OF_THE_RUN]
+    return f"permix.{fit.model}({', '.join(kept)}).fit(data)"

@@ -1,0 +1,144 @@
+"""Numbers and names as sentences have them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from permix.data.attributes import in_short
+from permix.estimators.wording import listed as listed
+
+# A name in a sentence or a picture has at most so many characters; tables have all of it.
+IN_A_SENTENCE = 60
+NUMBERS = [
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+# Characters that turn the direction of what follows them, which a name must not do to a page.
+TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A)), "\u200e", "\u200f", "\u061c"}
+FIRST_STRONG, POP = "\u2068", "\u2069"
+
+
+def shown(name: Any, most: int | None = None) -> str:
+    r"""Return a name, which may come from a stranger, as text that stays in its place.
+
+    Control characters become blanks, and names with letters written from right to left are isolated, so
+    that what stands beside them keeps its order.
+
+    Examples
+    --------
+    >>> shown("Ann\nBo"), shown("a" * 12, 8)
+    ('Ann Bo', 'aaaaaaa…')
+    """
+    kept = "".join(
+        " " if unicodedata.category(char) in ("Cc", "Zl", "Zp", "Cs") else char
+        for char in str(name)
+        if char not in TURNING
+    )
+    text = " ".join(kept.split()) or "(no name)"
+    if most is not None:
+        text = in_short(text, most)
+    turns = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
+    return f"{FIRST_STRONG}{text}{POP}" if turns else text
+
+
+def count_of(n: int, thing: str) -> str:
+    """Return "1 group", "2 groups"."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def spelled(n: int) -> str:
+    """Return a small number as a word.
+
+    Examples
+    --------
+    >>> spelled(3), spelled(30)
+    ('three', '30')
+    """
+    return NUMBERS[n] if 0 <= n < len(NUMBERS) else f"{n:,}"
+
+
+def capital(text: str) -> str:
+    """Begin a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def percent(share: float) -> str:
+    """Write a share; what is neither none nor all is not rounded to that.
+
+    Examples
+    --------
+    >>> percent(0.463), percent(0.0004), percent(0.9999), percent(0.0)
+    ('46%', '<1%', '>99%', '0%')
+    """
+    if math.isnan(share):
+        return "–"
+    whole = round(100 * share)
+    if whole == 0 and share > 0:
+        return "<1%"
+    return ">99%" if whole == 100 and share < 1 else f"{whole}%"
+
+
+def interval(share: float, low: float | None, high: float | None) -> str:
+    """Write a share with its interval.
+
+    Examples
+    --------
+    >>> interval(0.46, 0.41, 0.512)
+    '46% (41–51)'
+    """
+    if low is None or high is None:
+        return percent(share)
+    return f"{percent(share)} ({100 * low:.0f}–{100 * high:.0f})"
+
+
+def ordinal(n: int) -> str:
+    """Return "1st", "2nd".
+
+    Examples
+    --------
+    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 22)]
+    ['1st', '2nd', '3rd', '4th', '11th', '22nd']
+    """
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
+def named(numbers: Sequence[int], most: int = 8) -> str:
+    """Name groups, which are counted from 0, as users count them; of many the first ones."""
+    words = [str(k + 1) for k in numbers[:most]]
+    if len(numbers) > most:
+        words.append(f"{len(numbers) - most} more")
+    return f"group{'' if len(numbers) == 1 else 's'} {listed(words)}"
+
+
+def all_of(n: int, run: str) -> str:
+    """Return "both chains", "all 6 restarts"."""
+    return f"both {run}s" if n == 2 else f"all {n} {run}s"
+
+
+def others(n: int) -> str:
+    """Begin a sentence about the groups that have none of their own."""
+    return "The last group holds" if n == 1 else f"The other {n:,} groups hold"
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """Write a number for a cell: whole ones with commas, others with so many digits."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.{digits}g}" if abs(value) < 1e5 else f"{value:,.0f}"

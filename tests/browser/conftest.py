@@ -1,0 +1,93 @@
+"""A real browser: Debian's Chromium, driven by Playwright; without them these tests are skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ARGUMENTS = (
+    *("--no-sandbox", "--headless", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    program = os.environ.get("PERMIX_CHROMIUM") or shutil.which("chromium")
+    if program is None:
+        pytest.skip("there is no chromium; apt-get install chromium, or set PERMIX_CHROMIUM")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """The text of axe-core, which looks for barriers."""
+    named = os.environ.get("PERMIX_AXE")
+    places = [Path(named)] if named else [ROOT / "node_modules" / "axe-core" / "axe.min.js"]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        pytest.skip("there is no axe-core; npm install axe-core, or set PERMIX_AXE to axe.min.js")
+    return found.read_text(encoding="utf-8")
+
+
+class Visit:
+    """A page, and what it asked for and complained about."""
+
+    def __init__(self, browser, *, width=1200, scheme="light", javascript=True):
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=javascript
+        )
+        self.page = self.context.new_page()
+        self.said, self.requests = [], []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, path):
+        """Open a file, or an address of this machine."""
+        address = path if str(path).startswith("http:") else Path(path).resolve().as_uri()
+        self._here = (address[: address.index("/", 7) + 1],) if address.startswith("http:") else ("file:",)
+        self.page.goto(address)
+        return self
+
+    @property
+    def elsewhere(self):
+        """Requests to anything but the file or server itself and what is written in it."""
+        return [url for url in self.requests if not url.startswith((*self._here, "data:"))]
+
+    @property
+    def fits(self):
+        """Whether nothing sticks out to the right."""
+        return self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.fixture
+def visit(browser):
+    made = []
+
+    def opened(path, **options):
+        made.append(Visit(browser, **options))
+        return made[-1].open(path)
+
+    yield opened
+    for each in made:
+        each.context.close()
+
+
+def violations(page, axe):
+    """Return what axe-core finds that is serious."""
+    page.evaluate(axe)
+    found = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
+    return [
+        (each["id"], each["nodes"][0]["html"][:200])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]

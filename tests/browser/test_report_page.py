@@ -1,0 +1,105 @@
+"""Reports in a real browser: nothing loaded, no barrier, narrow screens, strangers' names, paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import permix
+from permix.estimators.registry import MODELS
+from permix.reporting.build import reporter
+from tests.browser.conftest import violations
+from tests.estimators.examples import fitted
+from tests.reporting.test_reports import HOSTILE, votes
+
+pytestmark = pytest.mark.browser
+NAMES = sorted(name for name, model in MODELS.items() if reporter(model) is not None)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    for name in NAMES:
+        permix.report(fitted(name), folder / f"{name}.html", progress=False)
+    table = votes(HOSTILE).with_covariates({HOSTILE[0]: [HOSTILE[k % 3] for k in range(40)]})
+    model = permix.MallowsMixture(2, n_init=2, random_state=0, progress=False).fit(table)
+    permix.report(model, folder / "hostile.html", data=table, title=HOSTILE[0], progress=False)
+    return folder
+
+
+@pytest.mark.parametrize("name", [*NAMES, "hostile"])
+def test_nothing_is_loaded_and_nothing_goes_wrong(visit, pages, name):
+    seen = visit(pages / f"{name}.html")
+    assert seen.said == []
+    assert seen.elsewhere == []
+    for button in seen.page.locator("th button:visible").all()[:4]:
+        button.click()
+    assert seen.said == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", [*NAMES, "hostile"])
+def test_no_serious_barrier(visit, pages, axe, name, scheme):
+    seen = visit(pages / f"{name}.html", scheme=scheme)
+    for closed in seen.page.locator("summary").all():
+        closed.click()
+    assert violations(seen.page, axe) == []
+
+
+@pytest.mark.parametrize("name", [*NAMES, "hostile"])
+def test_a_narrow_screen_does_not_scroll_sideways(visit, pages, name):
+    seen = visit(pages / f"{name}.html", width=390)
+    for closed in seen.page.locator("summary").all():
+        closed.click()
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_names_from_strangers_run_nothing(visit, pages):
+    seen = visit(pages / "hostile.html")
+    asked = []
+    seen.page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    seen.page.reload()
+    assert asked == []
+    assert seen.page.title().startswith("<script>alert(1)</script>")
+    assert seen.page.locator("h1").inner_text() == HOSTILE[0]
+    assert seen.page.locator("img, iframe").count() == 0
+
+
+def test_readable_without_javascript(visit, pages):
+    seen = visit(pages / "MallowsMixture.html", javascript=False)
+    assert seen.page.locator("h2").first.inner_text() == "The answer"
+    assert seen.page.locator("svg").first.is_visible()
+    assert seen.page.locator("button").count() == 0
+
+
+def test_tables_can_be_sorted_and_searched(visit, pages):
+    table = votes([f"item {k:02}" for k in range(16)])
+    model = permix.MallowsMixture(1, n_init=1, random_state=0, progress=False).fit(table)
+    permix.report(model, pages / "long.html", data=table, checks=False)
+    page = visit(pages / "long.html").page
+    long = page.locator("table", has=page.locator("caption", has_text="Where each item stands")).first
+    long.locator("th button").first.click()
+    first = [text.strip() for text in long.locator("tbody th").all_inner_texts()]
+    assert first == sorted(first)
+    long.locator("th button").nth(1).click()
+    places = np.array([int(text) for text in long.locator("tbody td").all_inner_texts()])
+    assert (np.diff(places) >= 0).all()
+    page.locator(".search input").first.fill("item 07")
+    assert long.locator("tbody th:visible").all_inner_texts() == ["item 07"]
+
+
+def test_it_prints(visit, pages, tmp_path):
+    page = visit(pages / "MallowsMixture.html").page
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    paper = page.pdf(format="A4")
+    assert paper.startswith(b"%PDF")
+    assert len(paper) > 20_000
+
+
+def test_the_first_stop_of_the_keyboard_skips_to_the_answer(visit, pages):
+    page = visit(pages / "MallowsMixture.html").page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#main")

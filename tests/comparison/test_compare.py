@@ -1,0 +1,238 @@
+"""Comparisons of the models of permix: what is said, what is kept, and that seeds decide."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import permix
+from permix.comparison.compare import Clock, Engine, compare
+from permix.errors import DataError, PermixWarning
+from permix.runtime.interrupts import Deadline, Interrupts
+
+QUICK = ["kde", "mean-shift"]
+
+
+@pytest.fixture(scope="module")
+def camps():
+    rng = np.random.default_rng(5)
+    two = [permix.Mallows(range(5), 0.15), permix.Mallows([4, 3, 2, 1, 0], 0.15, items=range(5))]
+    return permix.Rankings.concat([camp.sample(60, rng) for camp in two])
+
+
+@pytest.fixture(scope="module")
+def found(camps):
+    return compare(camps, QUICK, random_state=0)
+
+
+def test_the_verdict_says_what_the_difference_means(found):
+    assert found.beats_baseline
+    assert found.best in QUICK
+    assert f"{found.best} predicts best: what an agent says is on average" in found.verdict
+    assert "times as probable as" in found.verdict
+    assert repr(found).startswith(f"ModelComparison: {found.verdict}")
+    table = found.table
+    assert table["score"].is_monotonic_decreasing
+    assert set(table["kind"]) == {"model", "baseline"}
+    factor = np.exp(table.loc[found.best, "score"] - table.loc[f"{found.baseline} (baseline)", "score"])
+    assert table.loc[found.best, "times"] == pytest.approx(factor)
+
+
+def test_the_seed_decides_and_not_threads_or_other_models(camps, found):
+    alone = compare(camps, ["kde"], random_state=0, n_jobs=1)
+    assert alone.table.loc["kde", "score"] == found.table.loc["kde", "score"]
+    other = compare(camps, ["kde"], random_state=1)
+    assert other.table.loc["kde", "score"] != alone.table.loc["kde", "score"]
+
+
+def test_answers_without_order_beat_no_baseline():
+    rng = np.random.default_rng(0)
+    votes = permix.Rankings.from_orders([rng.permutation(4) for _ in range(200)])
+    found = compare(votes, QUICK, random_state=0)
+    assert not found.beats_baseline
+    assert found.verdict.startswith("No model predicts agents that were held out better than")
+
+
+def test_a_part_is_drawn_and_told(camps):
+    found = compare(camps, ["mean-shift"], max_size=50, random_state=0)
+    assert (found.n_all, found.n_looked_at, found.n_held_out) == (120, 50, 50)
+
+
+def test_finite_mixtures_choose_their_number_on_the_part_fitted(camps, monkeypatch):
+    parts = []
+    select = permix.select_components
+
+    def recorded(data, numbers, **settings):
+        parts.append(data.n_agents)
+        return select(data, [1, 2], most=2, n_init=2, test_size=0.25, **settings)
+
+    monkeypatch.setattr("permix.selection.select_components.select_components", recorded)
+    found = compare(camps, ["mallows"], random_state=0, test_size=0.25)
+    assert parts == [90]
+    assert found.table.loc["mallows", "groups"] == 2.0
+
+
+def test_matrices_are_compared_by_cells():
+    rng = np.random.default_rng(1)
+    cells = permix.Cells.coerce(np.kron(rng.integers(0, 2, (2, 3)), np.ones((10, 5))))
+    found = compare(cells, ["cocluster"], random_state=0, test_size=0.25)
+    assert found.form == "matrix"
+    assert found.best == "cocluster"
+    assert found.beats_baseline
+    assert {"uniform (baseline)", "one group (baseline)", "independent columns (baseline)"} <= set(
+        found.table.index
+    )
+
+
+def test_levels_that_only_held_out_cells_have_are_known():
+    values = np.zeros((12, 6))
+    values[0, 0] = 7.0  # in one cell, which is held out in one part
+    found = compare(permix.Cells.coerce(values), ["cocluster"], random_state=0, test_size=0.25)
+    assert np.isfinite(found.table["score"]).all()
+
+
+@pytest.mark.slow
+def test_tables_are_compared_by_rows():
+    rng = np.random.default_rng(1)
+    rows = np.concatenate([rng.normal(-4, 1, (40, 2)), rng.normal(4, 1, (40, 2))])
+    frame = pd.DataFrame(rows, columns=["x", "y"])
+    found = compare(frame, random_state=0)
+    assert found.form == "table"
+    assert found.best in ("dp-mixture", "dp-mixture --family gaussian-diagonal")
+    assert found.beats_baseline
+    assert found.table.loc[found.best, "groups"] == 2.0
+
+
+def test_time_that_runs_out_leaves_models_out_with_that_reason(camps):
+    with pytest.raises(
+        DataError, match="no model could be compared: dp-mallows was not finished in the time"
+    ):
+        compare(camps, ["dp-mallows"], minutes=1e-9, random_state=0)
+
+
+def test_interrupted_what_was_finished_is_kept(camps, monkeypatch):
+    scored, enter, open_contexts, begun = Engine.scored, Interrupts.__enter__, [], []
+
+    def entered(self):
+        open_contexts.append(self)
+        return enter(self)
+
+    def stopped(self, candidate, fold, seconds):
+        begun.append(candidate.way.label)
+        if len(begun) > 1:  # what a Ctrl-C does, whoever treats signals here
+            for context in open_contexts:
+                context.note()
+        return scored(self, candidate, fold, seconds)
+
+    monkeypatch.setattr(Interrupts, "__enter__", entered)
+    monkeypatch.setattr(Engine, "scored", stopped)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = compare(camps, QUICK, random_state=0)
+    assert found.interrupted
+    assert [entry.label for entry in found.entries] == begun[:1]
+    assert any(
+        issubclass(w.category, PermixWarning) and "kept what was finished" in str(w.message) for w in caught
+    )
+    with pytest.raises(KeyboardInterrupt):
+        compare(camps, ["mean-shift"], random_state=0)
+
+
+def test_clocks_share_what_is_left():
+    assert Clock(None).share(3) is None
+    share = Clock(60.0).share(3)
+    assert share is not None
+    assert 19.0 < share <= 20.0
+    with Deadline(Clock(0.0).share(2)) as deadline:
+        assert deadline.passed
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.arange(12).reshape(4, 3), "whole numbers may hold orderings"),
+        ([1, 2], "not on a list"),
+    ],
+)
+def test_data_of_no_form_are_refused(data, message):
+    with pytest.raises(DataError, match=message):
+        compare(data)
+
+
+def test_shares_and_folds_are_checked(camps):
+    with pytest.raises(DataError, match="exclude each other"):
+        compare(camps, QUICK, test_size=0.2, n_folds=3)
+    with pytest.raises(DataError, match="test_size"):
+        compare(camps, QUICK, test_size=1.5)
+    with pytest.raises(DataError, match="too few"):
+        compare(camps[:3], QUICK)
+
+
+# -- the command -------------------------------------------------------------------------------------
+
+
+def test_the_command_shows_the_verdict_first_and_writes_the_table(run, tmp_path, camps):
+    file, output = tmp_path / "votes.soc", tmp_path / "table.csv"
+    permix.write(camps, file)
+    words = ["compare", file, "--model", "kde", "--model", "mean-shift", "-o", output]
+    code, out, err = run(*words)
+    assert code == 0, err
+    assert out.splitlines()[0].split()[1:3] == ["predicts", "best:"]
+    assert "kde" in out
+    assert "nats" in out
+    table = pd.read_csv(output)
+    assert list(table.columns[:3]) == ["model", "kind", "score"]
+    code, out, _ = run(*words[:-2], "--json", "--quiet")
+    report = json.loads(out)
+    assert report["best"] == table["model"][0]
+    assert report["better_than_baseline"] is True
+    code, _, err = run(*words)
+    assert code == 1
+    assert "--force" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        (
+            "ratings.csv",
+            "user,item,rating\n" + "".join(f"u{i % 9},i{i % 7},{i % 5}\n" for i in range(60)),
+            "matrix",
+        ),
+        ("votes.csv", "pos1,pos2\na,b\nb,a\nb,a\n", "votes"),
+        (
+            "flowers.csv",
+            "length,width,kind\n" + "".join(f"{i / 7},{i / 3},k{i % 2}\n" for i in range(40)),
+            "table",
+        ),
+        (
+            "answers.csv",
+            "q1,q2,q3\n" + "".join(f"{i % 5},{(i * 7) % 5},{(i * 3) % 4}\n" for i in range(40)),
+            "matrix",
+        ),
+    ],
+)
+def test_files_are_told_by_what_is_in_them(tmp_path, name, text, form):
+    from permix.comparison.any_file import read_any
+
+    file = tmp_path / name
+    file.write_text(text)
+    read = read_any(file, {"json": True, "quiet": True})
+    assert read.form.name == form
+    assert read.why
+
+
+def test_what_the_user_says_the_file_is_counts(tmp_path):
+    from permix.comparison.any_file import read_any
+
+    file = tmp_path / "answers.csv"
+    file.write_text("q1,q2,q3\n" + "".join(f"{i % 5},{(i * 7) % 5},{(i * 3) % 4}\n" for i in range(40)))
+    assert read_any(file, {"json": True, "read_as": "table"}).form.name == "table"
+    ambiguous = tmp_path / "unclear.csv"
+    ambiguous.write_text("Rank_1,Rank_2,Rank_3\n" + "1,2,3\n2,1,3\n" * 9)
+    with pytest.raises(DataError, match="could be"):
+        read_any(ambiguous, {"json": True})

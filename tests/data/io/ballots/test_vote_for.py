@@ -1,0 +1,59 @@
+"""Contests in which voters may choose several candidates: what the file says counts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import permix
+
+BALLOTS = [["Ann", "Bo"], ["Ann"], ["Bo"], ["Cy"], ["Ann", "Bo", "Cy"]]
+NAMES = ["Ann", "Bo", "Cy"]
+
+
+def clear_ballot(path, allowed):
+    columns = [f"Choice_{k}_1:Council:1:Vote For {allowed}:{name}:" for k, name in enumerate(NAMES)]
+    lines = [",".join(["RowNumber", "BallotID", *columns])]
+    lines += [",".join([str(k), f"B{k}", *("01"[n in b] for n in NAMES)]) for k, b in enumerate(BALLOTS)]
+    path = path / "clear.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def cdf(path, allowed):
+    contest = {"@id": "c", "Name": "Council", "VotesAllowed": allowed}
+    contest["ContestSelection"] = [{"@id": f"s{k}", "CandidateIds": [f"p{k}"]} for k in range(3)]
+    people = [{"@id": f"p{k}", "Name": name} for k, name in enumerate(NAMES)]
+
+    def record(k, ballot):
+        marked = [
+            {"ContestSelectionId": f"s{NAMES.index(n)}", "SelectionPosition": [{"HasIndication": "yes"}]}
+            for n in ballot
+        ]
+        held = [{"ContestId": "c", "CVRContestSelection": marked}]
+        return {
+            "UniqueId": str(k),
+            "CurrentSnapshotId": "a",
+            "CVRSnapshot": [{"@id": "a", "CVRContest": held}],
+        }
+
+    report = {"@type": "CVR.CastVoteRecordReport", "Election": [{"Contest": [contest], "Candidate": people}]}
+    report["CVR"] = [record(k, ballot) for k, ballot in enumerate(BALLOTS)]
+    path = path / "cvr.json"
+    path.write_text(json.dumps(report))
+    return path
+
+
+@pytest.mark.parametrize("write", [clear_ballot, cdf])
+def test_several_choices_are_no_overvote_where_several_are_allowed(write, tmp_path):
+    votes = permix.read(write(tmp_path, 2))
+    told = {entry["found"]: entry["ballots"] for entry in votes.metadata["CLEANING"]}
+    assert told == {"ballots with more than 2 choices": 1, "a contest without ranks": 4}
+    assert votes.n_agents == 4
+    assert not votes.prefers(0, "Ann", "Bo")
+    assert votes.prefers(0, "Bo", "Cy")
+    votes = permix.read(write(tmp_path, 1))
+    told = {entry["found"]: entry["ballots"] for entry in votes.metadata["CLEANING"]}
+    assert told["overvotes: several candidates at one rank"] == 2
+    assert votes.n_agents == 3

@@ -1,0 +1,108 @@
+"""What reports say of groups of rankings, beside what is known exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import permix
+from permix.reporting.rank_answer import group_sentence, sentences
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers, sampled_interval
+
+NAMES = ["tea", "milk", "water", "juice", "cocoa", "cola"]
+
+
+def groups_of(centers, shares, dispersions, **more):
+    models = [
+        permix.Mallows(list(c), d, items=range(len(c))) for c, d in zip(centers, dispersions, strict=True)
+    ]
+
+    def draw(k, size, rng):
+        return models[k].sample(size, random_state=rng).orders
+
+    found = [
+        RankedGroup(share, share - 0.05, share + 0.05, 100, 0.9, np.array(center))
+        for share, center in zip(shares, centers, strict=True)
+    ]
+    options = {"share_is": "", "center_is": "", **more}
+    return models, RankedGroups(NAMES[: len(centers[0])], found, 200, draw, **options)
+
+
+def test_pairs_and_ranks_are_those_of_the_model():
+    models, found = groups_of([[0, 1, 2, 3, 4], [4, 2, 1, 0, 3]], [0.7, 0.3], [0.4, 0.7])
+    order = found.compared
+    for k, model in enumerate(models):
+        exact = model.pairwise()[np.ix_(order, order)]
+        # 4,000 draws: five standard errors of a share.
+        off = np.abs(found.before[k] - exact)
+        np.fill_diagonal(off, 0.0)
+        assert off.max() < 5 * 0.5 / np.sqrt(4000)
+        marginals = model.rank_marginals()
+        np.testing.assert_allclose(found.mean_ranks[k], marginals @ np.arange(1, 6), atol=0.15)
+        np.testing.assert_allclose(found.first[k], marginals[:, 0], atol=0.04)
+        low, high = found.rank_range(k)
+        inside = [
+            marginals[item, int(np.floor(low[item])) - 1 : int(np.ceil(high[item]))].sum()
+            for item in range(5)
+        ]
+        assert min(inside) > 0.85
+    # The twin: rows and columns exchanged.
+    assert np.abs(found.before[0].T - models[0].pairwise()[np.ix_(order, order)]).max() > 0.2
+    np.testing.assert_allclose(found.before_overall, 0.7 * found.before[0] + 0.3 * found.before[1])
+
+
+def test_what_sets_a_group_apart():
+    _, found = groups_of([[0, 1, 2, 3, 4, 5], [5, 1, 2, 3, 4, 0]], [0.6, 0.4], [0.3, 0.3])
+    assert found.telling(0) == [0, 5]
+    assert found.telling(1) == [5, 0]
+    assert group_sentence(found, 0) == (
+        "Group 1, 60% (55–65) of the agents, puts tea first, then milk and water, and cola last. "
+        "What sets it apart: tea 1st (6th elsewhere) and cola 6th (1st elsewhere)."
+    )
+    pair = {int(found.compared[at]) for at in found.dividing_pairs(1)[0]}
+    assert pair == {0, 5}
+    agreed = [tuple(int(found.compared[at]) for at in pair) for pair in found.agreed_pairs(10)]
+    assert (1, 3) in agreed
+    assert not {(0, 5), (5, 0)} & set(agreed)
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ([3, 3], "Two groups of agents recur in all 3 chains, among 200 agents and 4 items."),
+        ([0, 0], "none of them recurs"),
+        ([3, 0], "one of them in all 3 chains; group 2 does not recur"),
+        ([3, 2], "one of them in all 3 chains; group 2 recurs in 2 of 3 chains only"),
+    ],
+)
+def test_the_first_sentence_says_what_recurs(times, said):
+    _, found = groups_of([[0, 1, 2, 3], [3, 2, 1, 0]], [0.6, 0.4], [0.3, 0.3], runs=3)
+    for k, n in enumerate(times):
+        found.groups[k] = found.groups[k]._replace(found=n)
+    assert said in sentences(found)[0]
+
+
+def test_lists_that_leave_items_out_share_the_places_left():
+    def none(k, size, rng):
+        raise AssertionError("centers need no draws")
+
+    found = RankedGroups(
+        NAMES[:4],
+        [RankedGroup(1.0, None, None, 5, 1.0, np.array([2, 0]))],
+        5,
+        none,
+        share_is="",
+        center_is="",
+    )
+    assert found.places.tolist() == [[2.0, 3.5, 1.0, 3.5]]
+
+
+def test_members_and_their_intervals():
+    probabilities = np.array([[0.9, 0.1], [0.4, 0.6], [1.0, 0.0]])
+    agents, sure, spread = membership_numbers(probabilities, np.array([10, 5, 5]))
+    assert agents.tolist() == [15, 5]
+    np.testing.assert_allclose(sure, [(9 + 5) / 15, 0.6])
+    np.testing.assert_allclose(spread, (10 * 0.09 + 5 * 0.24) / 20**2)
+    low, high = sampled_interval(0.5, 0.0, 9999)
+    assert (round(low, 3), round(high, 3)) == (0.492, 0.508)
+    assert sampled_interval(0.0, 0.0, 10)[0] == 0.0

@@ -1,0 +1,74 @@
+"""How far a fit is trusted that was stopped, made on a part of the data, or is of no use."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from permix.reporting.build import answer_of, build
+from permix.reporting.content import Code, Paragraph, Verdict
+from permix.reporting.context import Context
+from permix.reporting.verdicts import HEADLINES, stopped_early, verdict, with_care
+from tests.estimators.examples import fitted
+
+GOOD = verdict([("good", "All is well.")])
+BAD = verdict([("bad", "Chains disagree."), ("good", "All is well.")])
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ({}, "The fit was stopped early; this is what was found until then."),
+        ({"stopped": "user"}, "The fit was stopped early, by the user; this is"),
+        ({"stopped": "time"}, "The fit was stopped early, because the time given ran out; this is"),
+        ({"stopped": "user", "made on": "3 of 9 agents"}, "by the user and was made on 3 of 9 agents only."),
+    ],
+)
+def test_a_fit_that_was_stopped_is_trusted_with_care_at_best(ending, said):
+    found = stopped_early(GOOD, True, ending)
+    assert (found.level, found.headline) == ("care", HEADLINES["care"])
+    assert said in found.reasons[0]
+    assert "All is well." in found.reasons
+    worse = stopped_early(BAD, True, ending)
+    assert (worse.level, worse.reasons[0]) == ("bad", "Chains disagree.")
+    assert said in worse.reasons[1]
+
+
+def test_a_part_is_told_where_the_fit_to_it_came_to_its_end():
+    assert stopped_early(GOOD, False, {"made on": "3 of 9 agents"}).level == "care"
+    assert stopped_early(GOOD, False, {}) is GOOD
+    assert with_care(BAD, "Doubt.").headline == HEADLINES["bad"]
+
+
+def test_a_fit_without_use_begins_with_that():
+    fit = fitted("MallowsMixture")._fit
+    answer = answer_of(fit, {"no_better": [{"said": "No model predicts."}]})
+    assert answer.sentences[0] == "No model predicts."
+    assert answer.verdict.level != "good"
+    assert answer_of(fit, {}).sentences == answer.sentences[1:]
+
+
+def test_reports_of_fits_that_were_stopped_say_so_and_do_not_promise_the_same_again():
+    fit = fitted("MallowsMixture")._fit
+    about = {"run": [{"what": "command", "value": "permix fit mallows v.csv --groups 2"}]}
+    context = Context("votes", about, checks=False, file="my fit.permix")
+
+    def parts(found, context):
+        by_key = {section.key: section for section in build(found, context, False).sections}
+        again = by_key["settings"].sections[0].blocks
+        trust = next(block for block in by_key["trust"].blocks if isinstance(block, Verdict))
+        command = next(block for block in again if isinstance(block, Code))
+        return trust, command.text, [block.text for block in again if isinstance(block, Paragraph)][-1]
+
+    trust, command, promise = parts(fit, context)
+    assert command == "permix fit mallows v.csv --groups 2 -o 'my fit.permix'"
+    assert "give the same fit" in promise
+    assert not any("stopped" in reason for reason in trust.reasons)
+    trust, _, promise = parts(dataclasses.replace(fit, interrupted=True), context)
+    assert any("stopped early" in reason for reason in trust.reasons)
+    assert "need not give the same fit" in promise
+    ending = [{"what": "stopped", "value": "time"}, {"what": "made on", "value": "3 of 9 agents"}]
+    trust, _, promise = parts(fit, dataclasses.replace(context, about={**about, "ending": ending}))
+    assert any("time given ran out and was made on 3 of 9 agents" in reason for reason in trust.reasons)
+    assert "need not give the same fit" in promise

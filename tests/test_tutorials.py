@@ -1,0 +1,72 @@
+"""Commands in the tutorials, run as they stand there, print what the page shows.
+
+In a block of ``console``, lines that begin with ``$`` are commands, and those below each are what it prints;
+``...`` stands for any lines. Spaces at will, since tables are as wide as the terminal.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from permix.datasets import EXAMPLES
+
+PAGES = sorted((Path(__file__).parents[1] / "docs" / "tutorials").glob("*.md"))
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def commands_of(text):
+    """Pairs of a command and the lines that the page shows below it."""
+    found = []
+    for block in BLOCK.findall(text):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                found[-1][1].append(line)
+    return found
+
+
+def missing_lines(expected, printed):
+    """Lines of the page that were not printed, in their order."""
+    lines = iter([" ".join(line.split()) for line in printed.splitlines()])
+    wanted = [" ".join(line.split()) for line in expected]
+    return [line for line in wanted if line not in ("", "...") and line not in lines]
+
+
+# Lessons that begin with a file; commands on the other pages are about files that their Python makes.
+FROM_A_FILE = [page for page in PAGES if "$ permix example" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.tutorial
+@pytest.mark.parametrize("page", FROM_A_FILE, ids=lambda page: page.stem)
+def test_commands_print_what_the_page_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for command, expected in commands_of(page.read_text(encoding="utf-8")):
+        program, *arguments = shlex.split(command, comments=True)
+        assert program == "permix", f"{page.name} calls {program}"
+        done = subprocess.run(
+            [sys.executable, "-m", "permix", *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        missing = missing_lines(expected, done.stdout)
+        assert not missing, f"{command}\ndid not print {missing[0]!r} (in this order), but\n{done.stdout}"
+
+
+def test_there_are_lessons_from_files():
+    assert len(FROM_A_FILE) == len(EXAMPLES)
+
+
+def test_what_is_not_printed_is_noticed():
+    page = "```console\n$ permix info 'a b.csv'  # says what it is\nkind   rankings\n...\nagents 3\n```\n"
+    ((command, expected),) = commands_of(page)
+    assert shlex.split(command, comments=True) == ["permix", "info", "a b.csv"]
+    assert missing_lines(expected, "x\nkind rankings\nrows 3\nagents  3\n") == []
+    assert missing_lines(expected, "agents 3\nkind rankings\n") == ["agents 3"]
+    assert missing_lines(expected, "kind rankings\nagents 4\n") == ["agents 3"]
