@@ -72,6 +72,8 @@ def choose(page: Any, file: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_from_a_dropped_file_to_a_report(visited, axe, site, files, scheme):
+    from playwright.sync_api import expect
+
     page = visited(site, scheme=scheme).page
     assert "token" not in page.url
     assert violations(page, axe) == []
@@ -108,6 +110,7 @@ def test_from_a_dropped_file_to_a_report(visited, axe, site, files, scheme):
         page.click("text=Download the fitted model")
     assert Path(download.value.path()).read_bytes().startswith(b"PK")
     page.click("a.brand")
+    page.wait_for_selector(".fits a")
     n_fits = page.locator(".fits a").count()
     assert violations(page, axe) == []
     page.once("dialog", lambda dialog: dialog.dismiss())
@@ -115,7 +118,7 @@ def test_from_a_dropped_file_to_a_report(visited, axe, site, files, scheme):
     assert page.locator(".fits a").count() == n_fits
     page.once("dialog", lambda dialog: dialog.accept())
     page.locator("text=Delete").first.click()
-    page.wait_for_function(f"document.querySelectorAll('.fits a').length === {n_fits - 1}")
+    expect(page.locator(".fits a")).to_have_count(n_fits - 1)
 
 
 def test_a_narrow_screen(visited, axe, site, files):
