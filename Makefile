@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 
-.PHONY: demo test test-slow tutorials lint docs bench reproduce clean
+.PHONY: demo test test-slow tutorials pages test-pythons lint docs bench reproduce clean
 
 $(VENV)/.base: pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -26,9 +26,24 @@ test: $(VENV)/.dev
 test-slow: $(VENV)/.dev
 	$(PY) -m pytest -n auto -m slow $(ARGS)
 
-# What the tutorials show is what the commands print.
+# What README and tutorials show is what the commands print.
 tutorials: $(VENV)/.dev
 	$(PY) -m pytest -n auto -m tutorial tests/test_tutorials.py $(ARGS)
+
+# Every example of README and documentation, in Python and on the command line.
+pages: tutorials
+	$(PY) -m pytest -n auto README.md docs $(ARGS)
+
+# The demo and all pages on every version of Python that is here, each in an environment of its own.
+# PYTHONS="python3.12 /opt/python/bin/python3.13" for others.
+PYTHONS ?= python3.11 python3.12 python3.13
+test-pythons:
+	@for python in $(PYTHONS); do \
+	    if ! "$$python" -c "" 2>/dev/null; then echo "$$python is not here: left out"; continue; fi; \
+	    venv=build/venv-$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	    echo "== $$("$$python" --version)"; \
+	    $(MAKE) --no-print-directory PYTHON="$$python" VENV="$$venv" demo pages || exit 1; \
+	done
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

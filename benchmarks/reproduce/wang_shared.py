@@ -83,7 +83,7 @@ def sampled(cells: Cells, **settings: Any) -> CoClusterFit:
     chosen = CoClusterParameters(progress=False, **{"pseudo_count": 1.0, **settings})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        matrix = encoded(cells, chosen.cell_family())
+        matrix = encoded(cells, chosen.cell_family(cells.values))
         draws = drawn(engine_of(matrix, chosen), chosen, matrix.n_cells, {})
         return CoClusterFit(chosen, cells, matrix, draws, None, None, None)
 

@@ -17,6 +17,7 @@ from permix.cocluster import fit as cocluster_fit
 from permix.cocluster.block_predict import BlockDraw, mondrian_draw
 from permix.cocluster.cells.families import GaussianCells
 from permix.cocluster.grid.moves import OnRows
+from permix.cocluster.mondrian import moves
 from permix.cocluster.parameters import CoClusterParameters
 from permix.data.cells import Cells
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
@@ -112,6 +113,17 @@ def _eager(original):
     return init
 
 
+def test_a_fit_proposes_as_many_cuts_as_burn_in_learned(X, monkeypatch):
+    """Fits once left the learning out, and proposed as few cuts in an iteration as learning begins with."""
+    monkeypatch.setattr(moves, "FIRST_PROPOSALS", 1)
+    learned = model("mondrian").fit(X)._fit.draws.statistics
+    without = model("mondrian", n_burn_in=0).fit(X)._fit.draws.statistics
+    cuts = learned["moves"].index("cuts")
+    assert np.all(without["proposed"][:, cuts] == 70)
+    assert np.all(learned["proposed"][:, cuts] > 70)
+    assert np.all(learned["proposed"][:, cuts] % 70 == 0)  # the same number in all iterations
+
+
 def test_another_prior_is_another_run(X, tmp_path):
     quick(n_draws=3, n_burn_in=2, store=tmp_path / "s").fit(X)
     with pytest.raises(DataError, match="belongs to another run"):
@@ -133,7 +145,7 @@ POSITIVE = "must be a positive number"
 MISTAKES = [
     ({"prior": "gaussian"}, 'prior=\'gaussian\' must be "mfm", "dp", "dirichlet" or "mondrian"'),
     ({"prior": ["dp"]}, r"prior=\['dp'\] must be"),
-    ({"family": "cauchy"}, "family='cauchy' must be \"categorical\", "),
+    ({"family": "cauchy"}, 'family=\'cauchy\' must be "auto", "categorical", '),
     ({"family": 3.0}, "family=3.0 must be .*or a cell family"),
     ({"family": GaussianCells(2.0), "pseudo_count": 3.0}, "pseudo_count=3.0 would change nothing"),
     ({"pseudo_count": 0.0}, f"pseudo_count=0.0 {POSITIVE}"),

@@ -78,6 +78,15 @@ def test_groups_that_are_not_found_again_give_way_if_that_costs_hardly_anything(
     assert chosen_of(shaky, scored("steady", -1.5, 9, 0.9, 0.01, 2))[0].label == "shaky"
 
 
+def test_models_that_were_cut_short_are_named():
+    late = scored("slow", -2.0, 2, 1.0)._replace(cut_short=True)
+    models, simple = [scored("a", -1.0, 3, 1.0), late], [scored("one group (baseline)", -5.0, 1, np.nan)]
+    said = "slow had less time than needed, and might do better with more."
+    assert said in in_words(VOTES, models, simple, np.ones(200), True)
+    models[1] = late._replace(cut_short=False)
+    assert "less time" not in in_words(VOTES, models, simple, np.ones(200), True)
+
+
 def test_what_is_fitted_and_kept(few_models, camps, tmp_path):
     lines = []
     found = fit_auto(camps, minutes=5.0, random_state=0, say=lines.append)

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import permix
-from permix.comparison.compare import Clock, Engine, compare
+from permix.comparison.auto import late_ones
+from permix.comparison.compare import STOPPED, Clock, Engine, compare
 from permix.errors import DataError, PermixWarning
 from permix.runtime.interrupts import Deadline, Interrupts
 
@@ -135,6 +136,11 @@ def test_interrupted_what_was_finished_is_kept(camps, monkeypatch):
         found = compare(camps, QUICK, random_state=0)
     assert found.interrupted
     assert [entry.label for entry in found.entries] == begun[:1]
+    # Whoever was not finished is named: it might be the better one.
+    assert found.left_out == {begun[1]: STOPPED}
+    assert late_ones(found) == [
+        f"{begun[1]} was not finished when the comparison was stopped, and might be better."
+    ]
     assert any(
         issubclass(w.category, PermixWarning) and "kept what was finished" in str(w.message) for w in caught
     )
@@ -176,11 +182,12 @@ def test_shares_and_folds_are_checked(camps):
 
 
 def test_the_command_shows_the_verdict_first_and_writes_the_table(run, tmp_path, camps):
-    file, output = tmp_path / "votes.soc", tmp_path / "table.csv"
+    file, output, picture = (tmp_path / name for name in ("votes.soc", "table.csv", "models.svg"))
     permix.write(camps, file)
     words = ["compare", file, "--model", "kde", "--model", "mean-shift", "-o", output]
-    code, out, err = run(*words)
+    code, out, err = run(*words, "--picture", picture)
     assert code == 0, err
+    assert picture.read_text(encoding="utf-8").rstrip().endswith("</svg>")
     assert out.splitlines()[0].split()[1:3] == ["predicts", "best:"]
     assert "kde" in out
     assert "nats" in out
@@ -193,6 +200,27 @@ def test_the_command_shows_the_verdict_first_and_writes_the_table(run, tmp_path,
     code, _, err = run(*words)
     assert code == 1
     assert "--force" in err
+    code, _, err = run(*words[:-2], "--picture", tmp_path / "models.doc")
+    assert code == 2
+    assert "pictures end in" in err
+
+
+def test_the_picture_has_every_difference_with_its_error(camps):
+    found = compare(camps, QUICK, random_state=0)
+    axes = permix.plots.comparison(found)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(found.table.index)
+    drawn = [one for one in axes.containers if one.has_xerr]
+    far = [text.get_text() for text in axes.texts]
+    assert len(drawn) + len(far) == len(found.table)
+    for place, bar in enumerate(drawn):
+        row = found.table.iloc[place]
+        (point,), (ends,) = bar[0].get_data()[0], bar[2][0].get_segments()
+        assert point == pytest.approx(row["difference"])
+        reach = 2.0 * row["difference_error"]
+        np.testing.assert_allclose(ends[:, 0], [point - reach, point + reach], atol=1e-12)
+    assert all(text.startswith("◂") for text in far)
+    with pytest.raises(DataError, match="draws what"):
+        permix.plots.comparison(camps)
 
 
 @pytest.mark.parametrize(

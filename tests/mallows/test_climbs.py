@@ -133,10 +133,13 @@ def test_of_a_family_the_best_is_kept():
     optima.add(run(np.array([forth, back]), -12.0))
     assert len(optima.runs) == 2
     new = np.array([2, 3, 0, 1, 5, 4])
-    for seed in range(20):
+    n_new = []
+    for seed in range(40):
         crossed = optima.crossed(np.random.default_rng(seed), lambda: new)
-        assert (crossed.centers == new).all(axis=1).sum() == 1
+        n_new.append(int((crossed.centers == new).all(axis=1).sum()))
         assert crossed.weights.sum() == pytest.approx(1.0)
+    assert set(n_new) == {0, 1}  # every other one, or so, has a center anew
+    assert 8 <= sum(n_new) <= 32
 
 
 def test_crossings_find_what_starts_do_not():

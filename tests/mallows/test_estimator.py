@@ -109,7 +109,10 @@ def test_what_a_fit_shows(fitted, planted):
 def test_summary(fitted):
     table = fitted.summary()
     spread = ["dispersion", "expected_distance"]
-    assert list(table.columns) == ["share", "agents", *spread, "restarts_with_it", "agreement", "center"]
+    shares = ["share", "share_low", "share_high"]
+    assert list(table.columns) == [*shares, "agents", *spread, "restarts_with_it", "agreement", "center"]
+    assert (table["share_low"] < table["share"]).all()
+    assert (table["share"] < table["share_high"]).all()
     assert (table["restarts_with_it"] >= 1).all()
     assert table.index.name == "group"
     assert table["agents"].sum() == pytest.approx(900)

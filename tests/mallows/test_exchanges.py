@@ -14,7 +14,7 @@ from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.preference_input import as_preferences
 from permix.kernels.kemeny_search import order_score
-from permix.mallows.agreement import group_matches
+from permix.mallows.agreement import agreement
 from permix.mallows.em import MallowsEM
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
@@ -168,7 +168,7 @@ def test_groups_are_matched_by_their_agents():
         MallowsComponents(tuple(range(4)), np.full(2, 0.5), each, np.ones(2)) for each in (centers, other)
     )
     em = em_of(data, k=2)
-    matches = group_matches(em, found, [found, changed])
+    matches = agreement(em, found, [found, changed]).matches
     np.testing.assert_array_equal(matches[0], 1.0)
     labels = [predict_proba(c, data).argmax(axis=1) for c in (found, changed)]
     for k in range(2):
@@ -176,6 +176,13 @@ def test_groups_are_matched_by_their_agents():
         expected = [np.sum(mine & (labels[1] == j)) / np.sum(mine | (labels[1] == j)) for j in range(2)]
         assert matches[1, k] == pytest.approx(max(expected))
     assert matches[1].max() < 1.0  # the broken twin would call them the same
+    # Random rankings do not tell these two apart, but they do tell a sharp mixture from both.
+    sharp = MallowsComponents(tuple(range(4)), np.array([0.9, 0.1]), centers, np.full(2, 5.0))
+    shares = agreement(em, found, [found, sharp]).shares
+    np.testing.assert_array_equal(shares, [[0.5, 0.5], [np.nan, np.nan]])
+    # As likely by chance: the shares are those of the groups that match.
+    near = MallowsComponents(tuple(range(4)), np.array([0.45, 0.55]), centers[::-1].copy(), np.ones(2))
+    np.testing.assert_array_equal(agreement(em, found, [near]).shares, [[0.55, 0.45]])
 
 
 def test_restarts_that_agree_are_counted():

@@ -77,6 +77,7 @@ def test_chains_that_do_not_meet_end_at_the_limit_which_large_data_lower() -> No
 def test_only_chains_that_disagree_go_beyond_the_usual_limit() -> None:
     assert auto.stages(10**5) == (250, 500, 1000)
     assert auto.stages(10**5, patience=4)[-1] == 4000
+    assert auto.stages(10**5, patience=24)[-1] == auto.stages(0, patience=4)[-1] == 16000
     stuck = run_auto(0.9999, start=5.0, size=10**5, patience=4)
     assert (stuck.ended, stuck.n_made, stuck.n_draws) == (LIMIT, 4000, 1000)
     slow = run_auto(0.9, size=10**5, patience=4)  # R-hat is near 1, effective draws are too few

@@ -11,12 +11,13 @@ from permix.angle.fit import AngleFit
 from permix.angle.results import component_table, consensus_table, remarks, scalar_draws
 from permix.data.labels import Array
 from permix.estimators.known import labels_of
+from permix.estimators.share_errors import share_errors, share_interval
 from permix.reporting import ballots
 from permix.reporting.charts import Axis, Interval, dots
 from permix.reporting.content import Answer, Block, Figure, Level, Note, Paragraph, Section
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import sentences
-from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers, sampled_interval
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section
 from permix.reporting.shared import chosen_by, covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_baselines, of_chains, verdict
@@ -34,8 +35,9 @@ def found_groups(fit: AngleFit) -> RankedGroups:
     """Return the groups as reports describe them."""
     mixture, counts = fit.components, np.asarray(fit.counts)
     n, several = int(counts.sum()), mixture.n_components > 1
-    agents, sure, spread = membership_numbers(fit.probabilities, counts)
+    agents, sure = membership_numbers(fit.probabilities, counts)
     drawn = fit.posterior
+    errors = share_errors(fit.probabilities, counts, np.asarray(mixture.weights))
     scores = consensus_table(fit, INTERVAL)
     table = component_table(fit, INTERVAL)
     groups = []
@@ -47,7 +49,7 @@ def found_groups(fit: AngleFit) -> RankedGroups:
             low, high = np.quantile(weights, ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
             ends = (min(float(low), share), max(float(high), share))
         elif several:
-            ends = sampled_interval(share, float(spread[k]), n)
+            ends = share_interval(share, float(errors[k]))
         of_group = scores[scores["group"] == k]
         places = None
         if drawn is not None:
@@ -73,7 +75,10 @@ def found_groups(fit: AngleFit) -> RankedGroups:
     def draw(k: int, size: int, rng: np.random.Generator) -> Array:
         return np.asarray(mixture.component(k).sample(size, random_state=rng).orders)
 
-    sampled = "Intervals take the agents as a sample, and the groups as known."
+    sampled = (
+        "Intervals take the agents as a sample, and the groups as known: other starts, or another number of "
+        "groups, may give other sizes."
+    )
     return RankedGroups(
         [shown(name) for name in labels_of(fit, mixture.items)],
         groups,

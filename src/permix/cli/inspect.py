@@ -389,5 +389,10 @@ def check_names(output: Path, picture: Path | None) -> None:
         raise typer.BadParameter(
             f"--output {output}: the fitted model is no such file; name it {output.stem.split('.')[0]}.permix"
         )
+    check_picture(picture)
+
+
+def check_picture(picture: Path | None) -> None:
+    """Refuse, before any work is done, the name of a picture that cannot be drawn."""
     if picture is not None and picture.suffix not in PICTURES:
         raise typer.BadParameter(f"{picture}: pictures end in {', '.join(PICTURES)}")

@@ -15,7 +15,7 @@ from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
 from permix.cocluster.cells.families import CategoricalCells, plain
 from permix.cocluster.ensemble import fit_ensemble
-from permix.cocluster.fit import BlockFit, Side, fit_cocluster, naming_cells
+from permix.cocluster.fit import BlockFit, Side, chosen_family, fit_cocluster, naming_cells
 from permix.cocluster.matrix_source import read_rows
 from permix.cocluster.parameters import BlockParameters, EnsembleParameters
 from permix.cocluster.predict import BlockPredictions
@@ -52,7 +52,10 @@ def fit_data(
 
 def _with_levels(cells: Cells, settings: Any, levels: str | None, held_out: bool) -> Any:
     """Check all cells before anything runs, and take the levels from all of them, also those held out."""
-    family = settings.cell_family()
+    if settings.family == "auto" and (held_out or levels is not None):
+        asked = "categorical" if levels is not None else chosen_family(cells, settings).name
+        settings = settings.replaced(family=asked)
+    family = settings.cell_family(cells.values)
     if levels is not None:
         with about_parameters():
             if family.name != "categorical":

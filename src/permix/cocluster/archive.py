@@ -160,7 +160,7 @@ def _matrix(saved: Saved) -> tuple[Any, Any]:
     require(same and np.array_equal(cells.values, texts), "cells")
     kept = [None if known is None else list(known) for known in (cells.row_names, cells.column_names)]
     require(kept == names, "names")
-    require(saved.settings.cell_family().resolve(cells.values) == family, "family")
+    require(saved.settings.cell_family(cells.values).resolve(cells.values) == family, "family")
     return cells, encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from permix.cocluster.cells.choose_family import MANY_LEVELS, family_for
 from permix.cocluster.cells.families import CategoricalCells, CellFamily, cell_family
 from permix.cocluster.ensemble import fit_ensemble
-from permix.cocluster.fit import MANY_LEVELS, BlockFit, encoded, fit_cocluster
+from permix.cocluster.fit import BlockFit, encoded, fit_cocluster
 from permix.cocluster.parameters import CoClusterParameters, EnsembleParameters
 from permix.cocluster.predict import BlockPredictions
 from permix.cocluster.simple import simple_predictives
@@ -19,12 +20,11 @@ from permix.estimators.comparable import Comparable, Way
 from permix.estimators.parameters import Parameters
 
 
-def family_for(cells: Cells) -> str:
-    """Return the family that cells look like: a few levels, counts, or numbers."""
-    if cells.is_text or len(np.unique(cells.values)) <= MANY_LEVELS:
-        return "categorical"
-    whole = bool(np.all((cells.values >= 0.0) & (cells.values == np.floor(cells.values))))
-    return "poisson" if whole else "gaussian"
+def compared_family(cells: Cells) -> str:
+    """Return the family that a fit would choose, or counts: whole numbers of many different values."""
+    family = family_for(cells.values)
+    many = family == "categorical" and not cells.is_text and len(np.unique(cells.values)) > MANY_LEVELS
+    return ("poisson" if cells.values.min() >= 0.0 else "gaussian") if many else family
 
 
 def with_all_levels(family: str, cells: Cells) -> str | CellFamily:
@@ -48,7 +48,7 @@ class CoClusterCompared(Comparable):
         return (self._way(data),)
 
     def _way(self, data: Cells, *words: str, **options: Any) -> Way:
-        family = family_for(data)
+        family = compared_family(data)
         said = () if family == "categorical" else ("--family", family)
         # The pseudo-count is learned as it is where a family is given by its name.
         chosen = CoClusterParameters(family=family).with_family(

@@ -14,7 +14,15 @@ from permix.cocluster.block_predict import BlockDraw, block_sums, log_cells
 from permix.cocluster.cells.blocks_jit import count_prior
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.chains import Engine, mondrian_engine
-from permix.cocluster.fit import BlockFit, CoClusterFit, cocluster_draws, drawn, encoded, estimates
+from permix.cocluster.fit import (
+    BlockFit,
+    CoClusterFit,
+    chosen_family,
+    cocluster_draws,
+    drawn,
+    encoded,
+    estimates,
+)
 from permix.cocluster.parameters import EnsembleParameters
 from permix.cocluster.predict import fitted_codes
 from permix.data.cells import Cells
@@ -69,7 +77,7 @@ def fit_ensemble(cells: Cells | None, bases: Any, settings: EnsembleParameters) 
     if cells is None and bases is None:
         raise DataError("give a matrix, base co-clusterings (bases=...), or both")
     _refuse_idle(settings, has_matrix=cells is not None, has_bases=bases is not None)
-    matrix = None if cells is None else encoded(cells, settings.cell_family())
+    matrix = None if cells is None else encoded(cells, chosen_family(cells, settings))
     if bases is None:
         assert cells is not None
         assert matrix is not None
@@ -121,7 +129,7 @@ def _made_bases(cells: Cells, matrix: EncodedMatrix, settings: EnsembleParameter
     if settings.random_state is not None:
         seeds = list(seed_sequence(settings.random_state).spawn(2))
     base = settings.base_settings(stores[0], seeds[0])
-    if base.cell_family().resolve(cells.values) != matrix.family:
+    if base.cell_family(cells.values).resolve(cells.values) != matrix.family:
         raise DataError(
             f"the base has the family {base.family!r} with pseudo_count={base.pseudo_count!r}, the ensemble "
             f"{settings.family!r} with {settings.pseudo_count!r}; both must be the same"

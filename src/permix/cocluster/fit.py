@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from permix.cocluster.bases import by_blocks
 from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums, grid_draw, mondrian_draw
+from permix.cocluster.cells.choose_family import MANY_LEVELS
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import CellFamily, CellValueError
 from permix.cocluster.chains import Engine, engine_of
@@ -48,8 +49,6 @@ COMPARED_CELLS, COMPARED_DRAWS = 4000, 200
 MIXED = ("row_memberships", "column_memberships", "block_cells", "block_sums")
 # Chains of blocks take long to meet: as long as they disagree they may be so many times as long as others.
 PATIENCE = 4
-# Numbers taken for levels are told by how many there are.
-MANY_LEVELS = 50
 # From this many on they are no levels: statistics have a slot for each in every block.
 MOST_LEVELS = 1000
 OTHERS = (Argument("family", "gaussian"), " takes numbers, ", Argument("family", "poisson"), " counts")
@@ -286,7 +285,7 @@ class CoClusterFit(BlockFit):
 
 def fit_cocluster(cells: Cells, settings: CoClusterParameters) -> CoClusterFit:
     """Run chains on the cells of a matrix, summarize them, and warn where chains disagree."""
-    matrix = encoded(cells, settings.cell_family())
+    matrix = encoded(cells, chosen_family(cells, settings))
     draws = cocluster_draws(matrix, settings)
     warn_if_chains_disagree(draws)
     return CoClusterFit(settings, cells, matrix, draws, *estimates(draws, settings, cells.shape))
@@ -318,7 +317,10 @@ def drawn(engine: Engine, settings: BlockParameters, size: int, fingerprint: dic
     ``fingerprint`` identifies a model and its data, in values that JSON holds.
     """
     fingerprint = {**fingerprint, "moves": repr(engine.move)}
-    return run_chains(*engine, **settings.for_chains(size), patience=PATIENCE, fingerprint=fingerprint)
+    # Moves that learn how much to propose do so only in burn-in.
+    learning = engine.move.during_burn_in()
+    run = {**settings.for_chains(size), "patience": PATIENCE, "burn_in_move": learning}
+    return run_chains(*engine, **run, fingerprint=fingerprint)
 
 
 def estimates(
@@ -352,6 +354,17 @@ def nearest_draw(draws: Draws, settings: BlockParameters, shape: tuple[int, int]
     labels = canonical_labels(np.array(blocks, dtype=np.int64))
     compared = WeightedDraws(labels, np.ones(len(labels)), settings.loss)
     return int(chosen[np.argmin([compared.expected_loss(candidate) for candidate in labels])])
+
+
+def chosen_family(cells: Cells, settings: BlockParameters) -> CellFamily:
+    """Return what cells are made of, not resolved yet; say so where they are numbers and nobody asked."""
+    family = settings.cell_family(cells.values)
+    if settings.family == "auto" and not family.has_levels:
+        n = len(np.unique(cells.values))
+        said = f"the cells have {n:,} different values, not all whole, and are taken for numbers: "
+        told = (Argument("family", family.name), "; ", Argument("family", "categorical"), " takes levels")
+        warnings.warn(PermixWarning(Message(said, *told)), stacklevel=3)
+    return family
 
 
 def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:

@@ -43,7 +43,7 @@ class FamilyCheck(Choice):
     """The name of a cell family, or a family with settings of its own."""
 
     def __init__(self) -> None:
-        super().__init__(*CELL_FAMILIES)
+        super().__init__("auto", *CELL_FAMILIES)
         self.option = super().must_be()
 
     def convert(self, value: Any) -> Any:
@@ -152,9 +152,11 @@ class BlockParameters(ChainParameters):
     prior: str
 
     family: CellFamily | str = declare(
-        "categorical",
+        "auto",
         FamilyCheck(),
-        "What cells are: a few levels such as ratings, 0 and 1, counts, or numbers. Of a categorical matrix "
+        "What cells are: a few levels such as ratings, 0 and 1, counts, or numbers. auto: numbers "
+        "(gaussian) where cells are not all whole numbers and have more than 50 different values, in a small "
+        "matrix more than half as many as there are cells; else levels. Of a categorical matrix "
         "every different value is a level; levels in an order of yours, or some that no cell has, are given "
         'as ``permix.cocluster.cells.families.CategoricalCells(levels=["low", "middle", "high"])``.',
         positional=True,
@@ -203,12 +205,14 @@ class BlockParameters(ChainParameters):
             why = "a Gamma prior of the concentration goes with "
             raise DataError(why, Argument("prior", "dp"), f"; with {self.prior!r} give a number")
 
-    def cell_family(self) -> CellFamily:
-        """Return what cells of a block are made of, not resolved yet."""
+    def cell_family(self, values: Any) -> CellFamily:
+        """Return what cells with these values are made of, not resolved yet."""
+        from permix.cocluster.cells.choose_family import family_for
         from permix.cocluster.cells.families import cell_family
 
         given = self.pseudo_count
-        return cell_family(self.family, given if isinstance(given, float) else 1.0)
+        family = family_for(values) if self.family == "auto" else self.family
+        return cell_family(family, given if isinstance(given, float) else 1.0)
 
     def with_family(self, family: CellFamily) -> Self:
         """Return the same parameters with a family that has levels of its own."""

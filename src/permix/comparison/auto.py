@@ -12,6 +12,7 @@ import numpy as np
 
 from permix.comparison.compare import (
     NO_TIME,
+    STOPPED,
     Candidate,
     Clock,
     OutOfTime,
@@ -234,12 +235,14 @@ def _drawn(random_state: RandomState) -> int:
 
 
 def late_ones(comparison: ModelComparison) -> list[str]:
-    """Say which models had too little time."""
-    late = [name for name, why in comparison.left_out.items() if why == NO_TIME]
-    if not late:
-        return []
-    verb = "was" if len(late) == 1 else "were"
-    return [f"{listed(late)} {verb} not finished in the time given, and might be better."]
+    """Say which models had too little time, or none at all."""
+    said = []
+    for reason, when in ((NO_TIME, "in the time given"), (STOPPED, "when the comparison was stopped")):
+        late = [name for name, why in comparison.left_out.items() if why == reason]
+        if late:
+            verb = "was" if len(late) == 1 else "were"
+            said.append(f"{listed(late)} {verb} not finished {when}, and might be better.")
+    return said
 
 
 def choice_of(comparison: ModelComparison, form: Form) -> tuple[Scored, list[str]]:

@@ -41,23 +41,27 @@ OPTIONS: Mapping[str, Option] = {
     "seed": Option(int, "Seed; the same seed gives the same result [default: 0].", least=0),
     "jobs": Option(int, "How much runs at once [default: as much as there are processors]."),
     "output": Option(Path, "Also write the table to this .csv or .tsv file.", ("--output", "-o")),
+    "picture": Option(
+        Path,
+        "Also draw the differences between models to this .png, .svg or .pdf file.",
+        ("--picture", "--plot"),
+    ),
 }
 FLAGS = {"test_size": "--held-out", "n_folds": "--folds", "max_size": "--at-most", "n_jobs": "--jobs"}
 
 
 def run_compare(file: Path, values: Mapping[str, Any]) -> None:
     """Compare models on a file, and show which predicts best."""
+    from permix.cli.answers import DELIMITERS
+    from permix.cli.inspect import check_picture, check_targets
     from permix.cli.run import speaking_options
     from permix.comparison.any_file import read_any
 
-    as_json, quiet, output = values["json"], values["quiet"], values["output"]
-    if output is not None:
-        from permix.cli.answers import DELIMITERS
-        from permix.cli.inspect import check_targets
-
-        if output.suffix not in DELIMITERS:
-            raise typer.BadParameter(f"--output {output}: this is a table; end its name in .csv or .tsv")
-        check_targets([output], [file], values["force"])
+    as_json, quiet, output, picture = (values[name] for name in ("json", "quiet", "output", "picture"))
+    if output is not None and output.suffix not in DELIMITERS:
+        raise typer.BadParameter(f"--output {output}: this is a table; end its name in .csv or .tsv")
+    check_picture(picture)
+    check_targets([path for path in (output, picture) if path is not None], [file], values["force"])
     with speaking_options(FLAGS):
         read = read_any(file, values)
         if not (quiet or as_json):
@@ -81,6 +85,8 @@ def run_compare(file: Path, values: Mapping[str, Any]) -> None:
     report = tables.comparison_report(found)
     if output is not None:
         _write(report, output)
+    if picture is not None:
+        part("permix.plots:save_figure")(part("permix.plots:comparison")(found).figure, picture)
     if as_json:
         part("permix.cli.output:print_json")({"file": str(file), **report})
     else:

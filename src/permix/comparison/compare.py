@@ -30,6 +30,8 @@ LEAST_AGENTS = 10
 CHOOSING = 0.7
 # Words of a left-out model whose time ran out.
 NO_TIME = "was not finished in the time it was given"
+# Words of one that was not finished, or not begun, when the user stopped.
+STOPPED = "was not finished when the comparison was stopped"
 
 
 class OutOfTime(DataError):
@@ -307,6 +309,7 @@ class Engine:
                 else:  # it was finished before: this part is nobody's
                     break
             if interrupts.interrupted and fold == 0:  # what was finished can still be compared
+                left_out |= {label: STOPPED for label in going if label not in found}
                 going = {label: going[label] for label in found}
             if len(found) < len(going):
                 break
@@ -370,7 +373,7 @@ class Engine:
                     return improper
                 scores, errors = candidate.compared.score(fit, test, self.seed("score", fold))
             except KeyboardInterrupt:
-                return NO_TIME if deadline.passed else "was stopped"
+                return NO_TIME if deadline.passed else STOPPED
             except PermixError as error:
                 return f"failed: {error}"
         if not np.isfinite(scores).all():

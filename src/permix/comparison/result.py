@@ -234,6 +234,8 @@ def in_words(form: Form, models: list[Scored], simple: list[Scored], counts: Arr
             f"But its groups are not to be relied on: {share} of the {form.unit_of_groups}s are in groups "
             "that are found again. It is good at predicting, not at saying who belongs together."
         )
+    if late := [entry.label for entry in models if entry.cut_short]:
+        said.append(f"{listed(late)} had less time than needed, and might do better with more.")
     near = [entry.label for entry in models[1:] if _near(entry, best, counts)]
     worse = [entry for entry in models[1:] if entry.label not in near]
     if near:

@@ -16,6 +16,11 @@ from permix.data.labels import Array, Label
 from permix.errors import Argument, DataError
 
 WRITE_IN, OTHER = "write-in", "other"
+# Letters of Cyrillic and Greek that are drawn like Latin ones.
+_AS_LATIN = str.maketrans(
+    "АВЕЅІЈКМНОРСТУХаеѕіјорсухΑΒΕΖΗΙΚΜΝΟΡΤΥΧνο",
+    "ABESIJKMHOPCTYXaesijopcyxABEZHIKMNOPTYXvo",
+)
 # How many names an entry of the audit lists.
 SHOWN = 5
 
@@ -149,6 +154,8 @@ def refuse_nobody(gone: Array) -> None:
 def names_alike(names: Sequence[Label]) -> list[list[Label]]:
     """Return groups of names that differ by case, blanks, quotes, punctuation or the order of their parts.
 
+    So do names with letters of another alphabet that look the same, or with signs that cannot be seen.
+
     Examples
     --------
     >>> names_alike(["Smith, J", "J Smith", "Jones", "JONES ", "Brown"])
@@ -156,12 +163,26 @@ def names_alike(names: Sequence[Label]) -> list[list[Label]]:
     """
     groups: dict[tuple[str, ...], list[Label]] = {}
     for name in names:
-        text = unicodedata.normalize("NFKC", str(name)).casefold()
-        # Letters, digits, marks above letters and symbols tell names apart; punctuation and blanks do not.
-        kept = "".join(char if unicodedata.category(char)[0] in "LNMS" else " " for char in text)
-        parts = tuple(sorted(kept.split()))
-        groups.setdefault(parts or (text,), []).append(name)
-    return [group for group in groups.values() if len(group) > 1]
+        text = unicodedata.normalize("NFKC", str(name))
+        group = [name]
+        for again, seen_as in enumerate((text, text.translate(_AS_LATIN))):
+            held = groups.setdefault(_parts(seen_as), group)
+            if held is not group:  # all that has one of the two keys is one group
+                held += group
+                if again:
+                    groups |= {each: held for each, other in groups.items() if other is group}
+                group = held
+    once = {id(group): group for group in groups.values() if len(group) > 1}
+    return list(once.values())
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """Return the parts of a name, sorted: what is left of case, blanks and punctuation."""
+    folded = text.casefold()
+    seen = [(char, unicodedata.category(char)) for char in folded]
+    # Letters, digits, marks above letters and symbols tell names apart; punctuation and blanks do not.
+    kept = "".join(char if kind[0] in "LNMS" else " " for char, kind in seen if kind != "Cf")
+    return tuple(sorted(kept.split())) or (folded,)
 
 
 def ballots_with(ballots: Ballots, codes: Sequence[int]) -> int:

@@ -52,7 +52,7 @@ SWEPT_AGENTS, MIN_SWEEPS, MAX_SWEEPS, FEW_AGENTS = 20_000, 2, 8, 100
 SOME_AGENTS, SPLIT_MERGE_CHANCE = 1000, 0.25
 # Where groups overlap, chains take long to meet: as long as they disagree they may be so many times as long
 # as those of other models.
-PATIENCE = 12
+PATIENCE = 24
 # With more groups than this the prior of the decays is drawn in some iterations only: that takes as long as
 # several sweeps. (Of thirty groups, one iteration of ten was too seldom: chains then wait for it.)
 LEARNING_GROUPS = 5

@@ -1,39 +1,62 @@
-"""How far restarts agree: how many reached the best optimum, and which of its groups recur in the others."""
+"""How far restarts agree: which groups of the best recur in the others, and how large they are there."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import Profile, log_normalizers
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.estimators.share_errors import NINETY
 from permix.mallows.em import MallowsEM
 
+# A group is no version of another with which it has fewer agents in common (Jaccard).
+LEAST_ALIKE = 1.0 / 3.0
 
-def group_matches(em: MallowsEM, found: MallowsComponents, others: list[MallowsComponents]) -> Array:
-    """Return how well each group of ``found`` is matched in each of the others, (others, groups).
 
-    The match of two groups is the Jaccard index of their agents, each in the most probable group; of a group
-    with nobody it is 0.
+class Agreement(NamedTuple):
+    """The groups of one mixture beside those of others."""
+
+    matches: Array  # (others, groups): how well each group is matched, as Jaccard index of agents
+    # (others, groups): how large what matches it is, in mixtures that the data do not tell from this one by
+    # chance alone; NaN in those that are worse, and where nothing is like it.
+    shares: Array
+
+
+def agreement(em: MallowsEM, found: MallowsComponents, others: list[MallowsComponents]) -> Agreement:
+    """Compare the groups of ``found`` with those of each of the others.
+
+    Agents count for their most probable group; the match of a group with nobody is 0. Another mixture is
+    worse if the sum of the differences of ln P(agent) is more than 1.645 of its standard errors below 0.
     """
-    labels, counts = _labels(em, found)
-    k = found.n_components
-    matches = np.zeros((len(others), k))
+    own, counts = _log_joint(em, found)
+    labels, k, n_agents = own.argmax(axis=1), found.n_components, counts.sum()
+    matches, shares = np.zeros((2, len(others), k))
     for at, other in enumerate(others):
-        joint = labels * k + _labels(em, other)[0]
-        both = np.bincount(joint, counts, k * k).reshape(k, k)
+        joint = _log_joint(em, other)[0]
+        both = np.bincount(labels * k + joint.argmax(axis=1), counts, k * k).reshape(k, k)
         either = both.sum(axis=1)[:, None] + both.sum(axis=0) - both
-        matches[at] = (both / np.maximum(either, 1e-300)).max(axis=1)
-    return matches
+        alike = both / np.maximum(either, 1e-300)
+        matches[at] = alike.max(axis=1)
+        with np.errstate(invalid="ignore"):
+            gains = np.logaddexp.reduce(joint, axis=1) - np.logaddexp.reduce(own, axis=1)
+            total = counts @ gains
+            error = np.sqrt(max(counts @ gains**2 - total**2 / n_agents, 0.0))
+        as_good = total >= -NINETY * error - 1e-6 * n_agents
+        there = other.weights[alike.argmax(axis=1)]
+        shares[at] = np.where(as_good & (matches[at] >= LEAST_ALIKE), there, np.nan)
+    return Agreement(matches, shares)
 
 
-def _labels(em: MallowsEM, components: MallowsComponents) -> tuple[Array, Array]:
-    """Return the most probable component of every different row, and how many agents say it."""
+def _log_joint(em: MallowsEM, components: MallowsComponents) -> tuple[Array, Array]:
+    """Return ln P(row, component) of every different row, and how many agents say it."""
     if em.exact:
         joints = [part.log_joint(components) for part in em.parts]
         counts = np.concatenate([part.counts for part in em.parts])
-        return np.concatenate([joint.argmax(axis=0) for joint in joints]), counts
+        return np.concatenate([joint.T for joint in joints]), counts
     profile: Profile = em.profile
     values = log_normalizers(components, profile, em.settings.n_particles, em.key, n_sets=2)[0]
     rows = profile.stated
-    return (values + components.log_weights)[rows].argmax(axis=1), profile.counts[rows].astype(np.float64)
+    return (values + components.log_weights)[rows], profile.counts[rows].astype(np.float64)

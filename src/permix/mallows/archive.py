@@ -21,7 +21,8 @@ def _pack(fit: MallowsFit) -> Content:
         "start_log_likelihoods": fit.start_log_likelihoods,
         "group_matches": fit.group_matches,
     }
-    return Content(facts, arrays)
+    more = {"share_errors": fit.share_errors, "restart_shares": fit.restart_shares}
+    return Content(facts, arrays | {name: array for name, array in more.items() if array is not None})
 
 
 def _build(saved: Saved) -> MallowsFit:
@@ -35,6 +36,9 @@ def _build(saved: Saved) -> MallowsFit:
     # Files of older versions do not have it.
     matches = arrays.get("group_matches", np.empty((0, sizes["groups"])))
     require(len(matches) in (0, sizes["starts"]) and bool(np.all(matches <= 1.0 + 1e-9)), "matches of groups")
+    shares = arrays.get("restart_shares")
+    if shares is not None:
+        require(len(shares) == sizes["starts"] and not np.any((shares < 0.0) | (shares > 1.0)), "shares")
     return MallowsFit(
         settings=settings,
         components=MallowsComponents(facts["items"], arrays["weights"], arrays["centers"], arrays["decays"]),
@@ -47,6 +51,8 @@ def _build(saved: Saved) -> MallowsFit:
         converged=facts["converged"],
         interrupted=facts["interrupted"],
         baselines=arrays.get("baselines"),
+        share_errors=arrays.get("share_errors"),
+        restart_shares=shares,
     )
 
 
@@ -62,5 +68,7 @@ SCHEMA = Schema(
         "history": field("real", "iterations", 2, where=finite),
         "start_log_likelihoods": field("real", "starts"),
         "group_matches": field("real", "matched?", "groups", where=not_negative, optional=True),
+        "share_errors": field("real", "groups", where=not_negative, optional=True),
+        "restart_shares": field("real", "starts", "groups", optional=True),
     },
 )

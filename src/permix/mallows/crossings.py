@@ -1,4 +1,4 @@
-"""Optima that EM found, and starts between them: components of two, matched by their centers, and one anew.
+"""Optima that EM found, and starts between them: components of two, matched by their centers.
 
 Bad optima of mixtures differ from good ones by a few components, and different ones have different parts
 right; so crossing them finds in tens of climbs what starting anew finds in thousands (for k-means: Gribel &
@@ -8,7 +8,7 @@ or soon all would be of one family, and crossing them would lead nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,18 +21,22 @@ from permix.mallows.results import same_optimum
 MOST_KEPT = 10
 # Optima are of one family if their centers differ by less than this share of the largest difference.
 ONE_FAMILY = 0.07
+# How often one component is anew: never finds too little, always takes longer.
+ANEW = 0.5
 
 
 class Optima:
     """Different optima, the best first."""
 
-    def __init__(self, n_agents: int) -> None:
-        self.runs: list[Run] = []
+    def __init__(self, n_agents: int, known: Sequence[Run] = ()) -> None:
+        self.runs = list(known)
         self.n_agents = n_agents
         self.within = same_optimum(n_agents)
 
     def add(self, run: Run) -> None:
         """Take an optimum in, unless its family has a better one."""
+        if any(run is known for known in self.runs):
+            return
         mixture = run.components
         nearest = ONE_FAMILY * mixture.n_components * mixture.n_items**2 / 2
         family = [
@@ -46,7 +50,7 @@ class Optima:
             self.runs = sorted([*kept, run], key=lambda each: -float(each.log_likelihood))[:MOST_KEPT]
 
     def crossed(self, rng: np.random.Generator, center: Callable[[], Array]) -> MallowsComponents:
-        """Return components of two optima, better ones more often, with one ``center`` that is new."""
+        """Return components of two optima, better ones more often; one may be a ``center`` that is new."""
         first, second = (int(rng.integers(len(self.runs), size=2).min()) for _ in range(2))
         if first == second:
             second = int(rng.integers(len(self.runs) - 1))
@@ -60,9 +64,10 @@ class Optima:
         centers = np.where(from_other[:, None], other.centers[partners], one.centers)
         # One that nobody belongs to is replaced first.
         idle = np.flatnonzero(weights * self.n_agents < 0.5)
-        which = int(rng.choice(idle if len(idle) else k))
-        centers[which], decays[which] = center(), np.median(decays)
-        weights[which] = max(weights[which], 1.0 / k)
+        if len(idle) or rng.random() < ANEW:
+            which = int(rng.choice(idle if len(idle) else k))
+            centers[which], decays[which] = center(), np.median(decays)
+            weights[which] = max(weights[which], 1.0 / k)
         return MallowsComponents(one.items, weights / weights.sum(), centers, decays)
 
 

@@ -308,24 +308,32 @@ def neighbor_gain(rows, shares, first, second, decay):
     of_ahead, of_behind = np.expm1(-decay), np.expm1(decay)
     if first > second:
         of_ahead, of_behind = of_behind, of_ahead
-    # A logarithm of many factors at once: each is between φ and 1/φ.
-    most = np.int64(min(1024.0, 500.0 / max(decay, 0.1)))
+    # A logarithm of many factors at once: each is between φ and 1/φ. Four products of them side by side,
+    # or each factor would wait for the one before.
+    most = LANES * np.int64(min(256.0, 500.0 / max(decay, 0.1)))
     ahead = rows.said[bit >> 6]
-    gain, product, n_factors = 0.0, 1.0, 0
-    for i in range(rows.counts.size):
-        change = of_ahead if (ahead[i] >> shift) & np.uint64(1) else of_behind
-        if rows.against.shape[0]:
-            change = change if ((ahead[i] | rows.against[bit >> 6, i]) >> shift) & np.uint64(1) else 0.0
-        factor = 1.0 + shares[i] * change
-        if rows.counts[i] != 1.0:
-            gain += rows.counts[i] * np.log(factor)
-            continue
-        product *= factor
-        n_factors += 1
-        if n_factors >= most:
-            gain += np.log(product)
-            product, n_factors = 1.0, 0
-    return gain + np.log(product)
+    counts = rows.counts
+    stated = rows.against.shape[0] > 0
+    products = np.empty(LANES)
+    gain = 0.0
+    for first_row in range(0, counts.size, most):
+        for lane in range(LANES):
+            products[lane] = 1.0
+        for low_row in range(first_row, min(first_row + most, counts.size), LANES):
+            for lane in range(min(LANES, counts.size - low_row)):
+                i = low_row + lane
+                change = of_ahead if (ahead[i] >> shift) & np.uint64(1) else of_behind
+                if stated:
+                    said = (ahead[i] | rows.against[bit >> 6, i]) >> shift
+                    change = change if said & np.uint64(1) else 0.0
+                factor = 1.0 + shares[i] * change
+                if counts[i] != 1.0:
+                    gain += counts[i] * np.log(factor)
+                else:
+                    products[lane] *= factor
+        for lane in range(LANES):
+            gain += np.log(products[lane])
+    return gain
 
 
 @kernel

@@ -171,5 +171,5 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
         return table
 
     def summary(self) -> pd.DataFrame:
-        """Return share, expected number of agents, dispersion, expected distance and center by group."""
+        """Return share, 90 % interval, expected agents, dispersion, expected distance and center by group."""
         return component_table(self._fitted())

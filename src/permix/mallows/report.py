@@ -14,11 +14,11 @@ from permix.reporting import ballots
 from permix.reporting.content import Answer, Block, Level, Note, Paragraph, Section, Verdict
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import sentences
-from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers, sampled_interval
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section
 from permix.reporting.shared import chosen_by, covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_baselines, of_recurrence, verdict
-from permix.reporting.words import count_of, shown
+from permix.reporting.words import all_of, count_of, shown
 
 REFERENCE = (
     "Lu and Boutilier (2014), Effective sampling and learning for Mallows models with pairwise-preference "
@@ -30,13 +30,13 @@ def found_groups(fit: MallowsFit) -> RankedGroups:
     """Return the groups as reports describe them."""
     mixture, counts = fit.components, np.asarray(fit.counts)
     n = int(counts.sum())
-    agents, sure, spread = membership_numbers(fit.probabilities, counts)
+    agents, sure = membership_numbers(fit.probabilities, counts)
     known = len(fit.group_matches) > 1
     most = mixture.n_items * (mixture.n_items - 1) // 2
     groups = []
     for k in range(mixture.n_components):
         share = float(mixture.weights[k])
-        ends = sampled_interval(share, float(spread[k]), n) if mixture.n_components > 1 else (None, None)
+        ends = fit.share_intervals[k].tolist() if mixture.n_components > 1 else (None, None)
         distance = mixture.component(k).expected_distance()
         groups.append(
             RankedGroup(
@@ -62,13 +62,26 @@ def found_groups(fit: MallowsFit) -> RankedGroups:
         groups,
         n,
         draw,
-        share_is="Intervals take the agents as a sample, and the centers of the groups as known.",
+        share_is=_what_intervals_hold(fit),
         center_is="The center is the ranking that members are spread around.",
         runs=len(fit.at_best),
         run_name="restart",
         probabilities=fit.probabilities,
         counts=counts,
     )
+
+
+def _what_intervals_hold(fit: MallowsFit) -> str:
+    """Say what intervals of shares hold, and what they do not."""
+    exact = fit.share_errors is not None and not fit.log_likelihood.standard_error
+    known = "the centers of the groups" if exact else "centers and dispersions of the groups"
+    said = f"Intervals take the agents as a sample, and {known} as known"
+    shares = fit.restart_shares
+    if shares is not None and len(shares) > 1:
+        n = int(np.isfinite(shares).any(axis=1).sum())
+        runs = all_of(len(shares), "restart") if n == len(shares) else f"{n} of {len(shares)} restarts"
+        said += f"; they hold the sizes in {runs}, which fit as well as chance can tell"
+    return f"{said}. Another number of groups gives other sizes."
 
 
 def answer(fit: MallowsFit) -> Answer:

@@ -17,10 +17,10 @@ from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import Argument, DataError
-from permix.mallows.agreement import group_matches
+from permix.mallows.agreement import Agreement, agreement
 from permix.mallows.climbs import Follow, Run
 from permix.mallows.crossings import Optima
-from permix.mallows.em import MallowsEM
+from permix.mallows.em import N_STOCHASTIC, MallowsEM
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import same_optimum
 from permix.mallows.start import first_components, seeded_center
@@ -51,7 +51,7 @@ class Search(NamedTuple):
 
     best: Run
     reached: Array  # log-likelihood of every run
-    matches: Array  # (runs, groups): how well the groups of the best are matched in every run
+    agreement: Agreement  # of the groups of the best with those of every run
     key: Array  # names the random numbers to come
     interrupted: bool  # whether the user stopped it
 
@@ -99,8 +99,11 @@ def best_of_restarts(
                 if interrupts.interrupted:
                     break
                 seeds = source.spawn(n_restarts)
-                known = [run for optima in found for run in optima]
-                found = run_all("crossing optima", [partial(search, known, True, seed) for seed in seeds])
+                known = Optima(em.n_agents)
+                for run in (run for optima in found for run in optima):
+                    known.add(run)
+                tasks = [partial(search, known.runs, True, seed) for seed in seeds]
+                found = run_all("crossing optima", tasks)
                 higher = max((optima[0] for optima in found), key=_height)
                 if _height(higher) <= _height(best) + within:
                     break
@@ -117,8 +120,8 @@ def best_of_restarts(
         if not em.exact:
             best = run_all("averaging", [lambda follow: [em.average(best, follow)]])[0][0]
         best = best._replace(components=best.components.sorted_by_weight())
-        matches = group_matches(of_part, best.components, [run.components for run in runs])
-    return Search(best, reached, matches, stream_key(rng), interrupts.interrupted)
+        agreed = agreement(of_part, best.components, [run.components for run in runs])
+    return Search(best, reached, agreed, stream_key(rng), interrupts.interrupted)
 
 
 def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> Profile:
@@ -144,12 +147,11 @@ def _crossed(
 ) -> list[Run]:
     """Climb from some starts, or begin with ``known`` optima; cross what was found. The best is the first.
 
-    Starts are agents far from each other, or a ``smaller`` mixture with more components.
+    What is known is of different families, the best first. Starts are agents far from each other, or a
+    ``smaller`` mixture with more components.
     """
     em, k = MallowsEM(profile, settings, stream_key(rng)), settings.n_components
-    optima = Optima(em.n_agents)
-    for run in known:
-        optima.add(run)
+    optima = Optima(em.n_agents, known)
     n_starts = 0 if known else N_STARTS if em.exact and k > 1 else 1
     # A mixture that a smaller one led to is one of many that are compared.
     n_crossings = MORE_CROSSINGS if known else N_CROSSINGS if smaller is None else N_CROSSINGS // 2
@@ -165,7 +167,9 @@ def _crossed(
         else:
             break
         em.key = stream_key(rng)
-        run = em.climb(start, follow)
+        # Crossings are near to optima: random rounds would lead away from what is right in them.
+        n_stochastic = N_STOCHASTIC if at < n_starts else 0
+        run = em.climb(start, follow, n_stochastic)
         optima.add(run)
         if follow.stopped():
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import ConvergenceWarning, PermixWarning
 from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.share_errors import share_errors, share_interval
 from permix.estimators.wording import alike, cut_short, groups_named, nobodys
 from permix.mallows.parameters import MallowsParameters
 
@@ -53,6 +55,11 @@ class MallowsFit:
     interrupted: bool  # whether the user stopped the fit: what was best then is here
     # Mean scores of the data under permix.estimators.baselines.KEPT, where they were asked for.
     baselines: Array | None = None
+    # Standard errors of the shares of groups, whose centers are taken as known, as are dispersions where rows
+    # are sampled; None in files of older versions.
+    share_errors: Array | None = None
+    # (restarts, K): how large what matches each group is in restarts that fit as well, else NaN.
+    restart_shares: Array | None = None
     known: Known = NOTHING  # of the rows and items, beside what was fitted
 
     @property
@@ -91,6 +98,23 @@ class MallowsFit:
             self.group_matches.sum(axis=0) / n if n else np.full(len(self.components.weights), np.nan)
         )
 
+    @cached_property
+    def share_intervals(self) -> Array:
+        """5 % and 95 % ends of the shares, (K, 2), widened to what restarts that fit as well say."""
+        shares, errors = self.components.weights, self.share_errors
+        if errors is None:
+            errors = share_errors(self.probabilities, self.counts, shares)
+        ends = [share_interval(float(s), float(e)) for s, e in zip(shares, errors, strict=True)]
+        if self.restart_shares is None:
+            return np.array(ends)
+        return np.stack(
+            [
+                np.fmin(np.array(ends)[:, 0], np.fmin.reduce(self.restart_shares, axis=0, initial=np.inf)),
+                np.fmax(np.array(ends)[:, 1], np.fmax.reduce(self.restart_shares, axis=0, initial=-np.inf)),
+            ],
+            axis=1,
+        )
+
     @property
     def verdict(self) -> str:
         """How far to trust that there is no better optimum, in words; nothing for a single restart."""
@@ -119,6 +143,8 @@ def component_table(fit: MallowsFit) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "share": components.weights,
+            "share_low": fit.share_intervals[:, 0],
+            "share_high": fit.share_intervals[:, 1],
             "agents": fit.counts @ fit.probabilities,
             "dispersion": components.dispersions,
             "expected_distance": [distribution.expected_distance() for distribution in each],

@@ -22,6 +22,7 @@ def report(fit: MallowsFit) -> dict[str, Any]:
         "groups": [
             {
                 "share": float(mixture.weights[k]),
+                "share_interval": fit.share_intervals[k].tolist(),
                 "agents": int(agents[k]),
                 "dispersion": float(mixture.dispersions[k]),
                 "expected_distance": mixture.component(k).expected_distance(),

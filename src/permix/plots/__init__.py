@@ -115,10 +115,19 @@ def checks(found: Any, *, ax: Any = None) -> Any:
     return part("permix.plots.checks_picture:draw_checks")(found, ax=ax)
 
 
+def comparison(found: Any, *, ax: Any = None) -> Any:
+    """Draw what :func:`permix.compare` found: see :func:`permix.plots.comparison_picture.draw_comparison`."""
+    return part("permix.plots.comparison_picture:draw_comparison")(found, ax=ax)
+
+
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write the overview of a fitted model to a .png, .svg or .pdf file, whole or not at all."""
+    save_figure(overview(model), path)
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Write a figure to a .png, .svg or .pdf file, whole or not at all."""
     from permix.files import atomic_writer
 
-    figure = overview(model)
     with atomic_writer(path) as handle:
         figure.savefig(handle, dpi=130, format=Path(path).suffix.removeprefix(".") or None)

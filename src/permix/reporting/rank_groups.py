@@ -215,21 +215,8 @@ class RankedGroups:
         return [(x, y) if self.before_overall[x, y] >= 0.5 else (y, x) for x, y in pairs]
 
 
-def membership_numbers(probabilities: Array, counts: Array) -> tuple[Array, Array, Array]:
-    """Return, of each group, those who are most probably in it, how probably on average, and a variance.
-
-    The variance is that of its share of all agents, from who belongs where.
-    """
+def membership_numbers(probabilities: Array, counts: Array) -> tuple[Array, Array]:
+    """Return, of each group, those who are most probably in it, and how probably on average."""
     n_groups, labels = probabilities.shape[1], probabilities.argmax(axis=1)
     agents = np.bincount(labels, counts, n_groups)
-    sure = np.bincount(labels, counts * probabilities.max(axis=1), n_groups) / np.maximum(agents, 1)
-    return agents, sure, counts @ (probabilities * (1.0 - probabilities)) / counts.sum() ** 2
-
-
-def sampled_interval(share: float, spread: float, n: int) -> tuple[float, float]:
-    """Return the 5 % and 95 % ends of a share of n agents.
-
-    They are taken as a sample, and ``spread`` is the variance of the share from who belongs where.
-    """
-    deviation = 1.645 * float(np.sqrt(share * (1.0 - share) / (n + 1.0) + spread))
-    return max(share - deviation, 0.0), min(share + deviation, 1.0)
+    return agents, np.bincount(labels, counts * probabilities.max(axis=1), n_groups) / np.maximum(agents, 1)

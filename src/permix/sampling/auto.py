@@ -19,6 +19,8 @@ from permix.sampling.protocol import Array
 # Draws of each chain after which chains are judged. Each stage doubles the work, so that at most half of it
 # is in vain.
 STAGES = (250, 500, 1000, 2000, 4000, 8000)
+# One more for chains that disagree, in models whose chains are given patience.
+LAST_STAGE = 16000
 # Chains may make so many draws, whatever the data ...
 ALWAYS = 1000
 # ... and more while draws times the numbers that an iteration goes through are no more than this.
@@ -54,7 +56,8 @@ def stages(size: int, patience: int = 1) -> tuple[int, ...]:
     ``patience`` times as many numbers may be gone through, as far as chains disagree (:func:`disagree`).
     """
     most = max(ALWAYS, patience * MOST_NUMBERS // max(size, 1))
-    return tuple(stage for stage in STAGES if stage <= most)
+    known = (*STAGES, LAST_STAGE) if patience > 1 else STAGES
+    return tuple(stage for stage in known if stage <= most)
 
 
 def disagree(scalars: Mapping[str, Array]) -> bool:

@@ -411,3 +411,29 @@ def test_strict_orders_stay_rankings(read):
 def test_tables_that_are_turned_around_are_told(read, text):
     with pytest.raises(DataError, match="turn the table around"):
         read(text)
+
+
+@pytest.mark.parametrize("code", ["99", "-9", "999", "-99"])
+def test_codes_for_no_answer_are_no_ratings(read, code):
+    """They would be the best or the worst of all; a scale up to 100 may have 99."""
+    with pytest.raises(DataError, match=f"line 2: {code} may say that there is no answer"):
+        read(f"id,Tea,Milk,Juice\n1,5,{code},3\n2,2,1,4\n", layout="ratings")
+    with pytest.raises(DataError, match=f"line 3: {code} may say that there is no answer"):
+        read(f"voter,item,rating\n1,Tea,5\n1,Milk,{code}\n2,Tea,2\n2,Milk,1\n")
+    assert read("id,Tea,Milk,Juice\n1,50,99,3\n2,70,10,40\n", layout="ratings")[0].prefers(0, "Milk", "Tea")
+
+
+def test_names_of_columns_that_say_that_1_is_not_the_best(read):
+    for said in ("3=best", "1 = worst", "higher is better"):
+        with pytest.raises(DataError, match="every row could be a ranking"):
+            read(f"voter,Tea ({said}),Milk ({said}),Juice ({said})\na,1,2,3\nb,2,1,3\n")
+    assert lists(read("voter,Tea (1=best),Milk (1=best)\na,1,2\nb,2,1\n")[0])[0][0] == ["Tea (1=best)"]
+
+
+def test_columns_from_worst_to_best_are_no_ordering(read):
+    with pytest.raises(DataError, match="go from 'worst' to 'best'"):
+        read(
+            "voter,worst,middle,best\n1,Tea,Milk,Cola\n2,Milk,Tea,Cola\n",
+            layout="orders",
+            agent_column="voter",
+        )

@@ -146,6 +146,30 @@ def test_best_above_all_others_and_all_others_above_worst(read, text):
     assert stated(read(text)) == BEST_WORST
 
 
+TASKS = "respondent,task,item1,item2,item3,best,worst\n"
+
+
+def test_numbers_of_items_and_positions_are_told_apart(read):
+    """Answers of items called by numbers: those shown, positions where most are not shown, else asked."""
+    ids = read(TASKS + "1,1,3,7,5,7,3\n1,2,5,3,9,5,9\n")
+    assert stated(ids)[1] == [(3, 9), (5, 3), (5, 3), (5, 9), (7, 3), (7, 5)]
+    places = read(TASKS + "1,1,13,17,15,2,1\n1,2,15,13,19,1,3\n")
+    assert stated(places)[1] == [(13, 19), (15, 13), (15, 13), (15, 19), (17, 13), (17, 15)]
+    with pytest.raises(
+        DataError, match="line 2: 1 could be the item of that number or the one at that place"
+    ):
+        read(TASKS + "1,1,3,1,2,1,3\n1,2,2,3,1,2,1\n")
+    same = read(TASKS + "1,1,1,2,3,1,3\n2,1,1,2,3,2,3\n")  # both readings agree
+    assert stated(same) == {1: [(1, 2), (1, 3), (2, 3)], 2: [(1, 3), (2, 1), (2, 3)]}
+
+
+def test_columns_of_items_count_where_some_are_blank(read):
+    votes = read(TASKS + "1,1,,b,c,item2,item3\n2,1,a,,c,3,1\n")
+    assert stated(votes) == {1: [("b", "c")], 2: [("c", "a")]}
+    with pytest.raises(DataError, match="line 2: best 'item1' was not shown"):
+        read(TASKS + "1,1,,b,c,item1,item3\n")
+
+
 def test_choices(read):
     wide = read("respondent,option1,option2,option3,choice\n1,a,b,c,b\n2,c,a,b,\n")
     assert stated(wide) == {1: [("b", "a"), ("b", "c")]}

@@ -64,3 +64,29 @@ def test_counts_before_rankings(read, name):
 def test_counts_before_rankings_in_tables_are_no_names(read):
     with pytest.raises(DataError, match="'3X Ann' seems to hold a count"):
         read("3X Ann>Bo>Cy\n2X Bo>Ann>Cy\n", header=False)
+
+
+@pytest.mark.parametrize("name", ["x.cvotes", "x.txt"])
+def test_counts_after_rankings(read, name):
+    votes = read("Ann>Bo>Cy 3X\nBo>Ann 2 x\n", name)
+    assert votes.items == ("Ann", "Bo", "Cy")
+    assert votes.counts.tolist() == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("Ann>Bo 3X\nBo>Ann * 2\n", 1), ("Bo>Ann\nAnn>Bo 3X\n", 2), ("Plan 1x>Plan 2x\nPlan 2x>Plan 1x\n", 1)],
+)
+def test_ends_that_could_be_counts_or_names_are_refused(read, text, line):
+    with pytest.raises(FileFormatError, match=f"line {line}: the end could be a count or part of a name"):
+        read(text, "x.cvotes")
+    with pytest.raises(DataError):
+        read(text, "x.txt")
+
+
+def test_listed_names_may_end_like_counts(read):
+    votes = read("#/Candidates: Plan 1x ; Plan 2x\nPlan 1x>Plan 2x\nPlan 2x>Plan 1x * 4\n", "x.cvotes")
+    assert votes.items == ("Plan 1x", "Plan 2x")
+    assert votes.counts.tolist() == [1, 4]
+    with pytest.raises(DataError, match="seems to hold a count"):
+        read("Ann>Bo>Cy 3X\nBo>Ann>Cy 2X\n", header=False)

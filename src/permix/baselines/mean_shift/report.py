@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,12 @@ from permix.baselines.mean_shift.checks import around_center
 from permix.baselines.mean_shift.fit import MeanShiftFit
 from permix.data.labels import Array
 from permix.estimators.known import labels_of
+from permix.estimators.share_errors import share_interval
 from permix.reporting import ballots
 from permix.reporting.content import Answer, Level, Paragraph, Section
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import sentences
-from permix.reporting.rank_groups import RankedGroup, RankedGroups, sampled_interval
+from permix.reporting.rank_groups import RankedGroup, RankedGroups
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import verdict
@@ -35,8 +37,9 @@ def found_groups(fit: MeanShiftFit) -> RankedGroups:
     n = int(sizes.sum())
     groups = []
     for size, order in zip(sizes.tolist(), np.asarray(fit.centers.orders), strict=True):
-        low, high = sampled_interval(size / n, 0.0, n)
-        groups.append(RankedGroup(size / n, low, high, int(size), 1.0, order[order >= 0]))
+        share = size / n
+        low, high = share_interval(share, math.sqrt(share * (1.0 - share) / (n + 1.0)))
+        groups.append(RankedGroup(share, low, high, int(size), 1.0, order[order >= 0]))
 
     def draw(k: int, size: int, rng: np.random.Generator) -> Array:
         return around_center(fit, np.full(size, k), rng)

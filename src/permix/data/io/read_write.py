@@ -15,6 +15,7 @@ from permix.data.io import preflib, tables
 from permix.data.io.ballots.source import Source
 from permix.data.io.item_table import attributes_from
 from permix.data.io.kinds import kind_of
+from permix.data.io.marks import is_mark
 from permix.data.io.profiles.abif import read_abif, write_abif
 from permix.data.io.profiles.blt import read_blt, write_blt
 from permix.data.io.profiles.condorcet import read_condorcet
@@ -54,6 +55,7 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
     """
     item_table = options.pop("item_table", None)
     votes = _read(path, options)
+    _warn_of_marks(path, votes)
     if item_table is None:
         return votes
     known = attributes_from(item_table, votes.items, votes.item_attributes)
@@ -109,6 +111,19 @@ def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
         more = f" ({len(alike) - 1} more such names)" if len(alike) > 1 else ""
         warnings.warn(
             PermixWarning(f"{said}{more}; ", Argument("names", "merge"), " joins them"), stacklevel=4
+        )
+
+
+def _warn_of_marks(path: PathLike, found: Rankings | Preferences) -> None:
+    """Say which items are called as if they were none: a file may list ``Abstain`` among its candidates."""
+    marks = [name for name in found.items if isinstance(name, str) and is_mark(name)]
+    if marks:
+        said = f"{path}: {some_names(marks)} {'is an item' if len(marks) == 1 else 'are items'} here"
+        warnings.warn(
+            f"{said}, like any other, and may win; take it out of the file if it says that a voter chose "
+            "nobody or that a ballot does not count",
+            PermixWarning,
+            stacklevel=3,
         )
 
 

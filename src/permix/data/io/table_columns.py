@@ -12,7 +12,7 @@ from permix.data.io.column_names import column_places
 from permix.data.io.containers.lines import Lines
 from permix.data.io.text_files import PathLike
 from permix.data.labels import Array, Label, as_objects, is_missing, repeats, some_names
-from permix.errors import Argument, DataError, FileFormatError
+from permix.errors import Argument, DataError, FileFormatError, Part
 
 BLANK = frozenset({"", "NA", "NaN", "nan", "N/A", "n/a", "#N/A", "NULL", "null", "<NA>"})
 DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
@@ -148,6 +148,16 @@ def numbers(column: Array) -> Array | None:
         values[~blank] = [float(entry) for entry in column[~blank]]
     except (TypeError, ValueError):
         return None
+    return values
+
+
+def numbers_of(table: Table, place: int, what: str, *way_out: Part) -> Array:
+    """Return a column as floats; refuse what is no number."""
+    column = table.columns[place]
+    values = numbers(column)
+    if values is None:
+        row = next(row for row in range(len(column)) if numbers(column[row : row + 1]) is None)
+        raise DataError(f"{table.where(row)}{what} {column[row]!r} is not a number", *way_out)
     return values
 
 

@@ -17,9 +17,10 @@ from permix.data.io.column_names import USUAL_NAMES, column_places
 from permix.data.io.containers.excel_writer import write_sheet
 from permix.data.io.containers.parquet import write_columns
 from permix.data.io.containers.text import DELIMITERS
+from permix.data.io.layouts.detection import LAYOUTS, position
+from permix.data.io.marks import is_mark
 from permix.data.io.preflib_writer import level_groups
 from permix.data.io.table_columns import BLANK
-from permix.data.io.table_layouts import LAYOUTS, position, says_nobody
 from permix.data.io.text_files import PathLike, plain_suffix, write_text
 from permix.data.io.written_names import refuse_table_names
 from permix.data.labels import Array, Label, repeats, some_names
@@ -115,7 +116,7 @@ def _covariates(obj: Rankings | Preferences, others: Iterable[Label]) -> dict[La
 
 def _orders_out(obj: Rankings | Preferences) -> Rows:
     for name in obj.items:
-        if says_nobody(str(name)):
+        if is_mark(str(name)):
             said = f"the item name {name!r} may be read as a place left empty; rename it, or use "
             raise DataError(said, Argument("layout", "ranks"))
     rankings = obj if isinstance(obj, Rankings) else obj.to_rankings()

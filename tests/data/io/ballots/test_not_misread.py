@@ -119,6 +119,21 @@ def test_names_that_differ_by_marks_or_symbols():
     assert names_alike(["मीना", "नीमा", "C", "C++", "+1", "Ünal", "Unal"]) == []
 
 
+def test_letters_of_other_alphabets_and_signs_that_cannot_be_seen():
+    """A Cyrillic letter, a zero-width blank, a soft hyphen; and Cyrillic names that differ by case."""
+    names = [
+        "Anna",
+        "\u0410nn\u0430",
+        "Bo Lee",
+        "Bo\u200b Lee",
+        "Bo Le\xade",
+        "\u0412\u043e\u0432\u0430",
+        "Li",
+    ]
+    names += ["\u0412\u041e\u0412\u0410", "BOBA", "\u0412\u043e\u0432\u043e"]
+    assert names_alike(names) == [names[:2], names[2:5], [names[5], *names[7:9]]]
+
+
 def test_names_that_look_alike_are_noticed_in_every_table(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('pos1,pos2\n"Smith, J",Jones\nJ Smith,Jones\n')

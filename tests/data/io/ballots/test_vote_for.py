@@ -7,6 +7,7 @@ import json
 import pytest
 
 import permix
+from permix.errors import DataError
 
 BALLOTS = [["Ann", "Bo"], ["Ann"], ["Bo"], ["Cy"], ["Ann", "Bo", "Cy"]]
 NAMES = ["Ann", "Bo", "Cy"]
@@ -57,3 +58,18 @@ def test_several_choices_are_no_overvote_where_several_are_allowed(write, tmp_pa
     told = {entry["found"]: entry["ballots"] for entry in votes.metadata["CLEANING"]}
     assert told["overvotes: several candidates at one rank"] == 2
     assert votes.n_agents == 3
+
+
+def test_positions_of_several_or_no_votes(tmp_path):
+    """NumberVotes 0 is a mark that does not count; more than 1 is no ranking."""
+    path = cdf(tmp_path, 3)
+    whole = path.read_text()
+    path.write_text(whole.replace('"HasIndication": "yes"', '"HasIndication": "yes", "NumberVotes": 1'))
+    assert permix.read(path).n_agents == 5
+    path.write_text(whole.replace('"HasIndication": "yes"', '"HasIndication": "yes", "NumberVotes": 0', 1))
+    votes = permix.read(path)
+    assert not votes.prefers(0, "Ann", "Cy")
+    assert votes.prefers(0, "Bo", "Cy")
+    path.write_text(whole.replace('"HasIndication": "yes"', '"HasIndication": "yes", "NumberVotes": 2', 1))
+    with pytest.raises(DataError, match=r"selection 's0' has 2 votes of one voter \(NumberVotes\)"):
+        permix.read(path)

@@ -102,6 +102,8 @@ def _marked(
 ) -> list[list[str]]:
     """Who is marked at which rank: positions with an indication that is not excluded from the count.
 
+    A position is excluded where it is not allocable, or stands for no votes.
+
     ``ranked`` notes whether ranks are given.
     """
     marked: list[list[str]] = []
@@ -112,6 +114,14 @@ def _marked(
         for position in selection.get("SelectionPosition", ()):
             if position.get("HasIndication") == "no" or position.get("IsAllocable") == "no":
                 continue
+            votes = position.get("NumberVotes")
+            if votes not in (None, "") and int(votes) != 1:
+                if int(votes) == 0:
+                    continue  # a mark that does not count
+                raise DataError(
+                    f"{source.path}: selection {number!r} has {votes} votes of one voter (NumberVotes), as "
+                    "in cumulative voting: neither a ranking nor a choice"
+                )
             given = [each for each in (position.get("Rank"), selection.get("Rank")) if each not in (None, "")]
             ranked.add(bool(given))
             said = given[0] if given else 1

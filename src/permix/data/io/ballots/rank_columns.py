@@ -22,22 +22,15 @@ from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.containers.text import said_delimiter
 from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out
-from permix.data.io.table_layouts import joined_items
+from permix.data.io.layouts.detection import joined_items
+from permix.data.io.marks import says_nobody, says_several
 from permix.data.io.text_files import EXCEL, TABLES, TEXT_TABLES, plain_suffix
 from permix.data.labels import Array
 from permix.errors import DataError
 
 TITLE = "Table of ballots, a column for each rank"
-NOTHING = frozenset(
-    [
-        *("", "undervote", "undervoted", "skipped", "skip", "skippedrank", "blank", "none", "novote"),
-        *("noselection", "exhausted", "n/a", "skippedranking", "blankvote", "(blank)", "notranked"),
-        *("unranked", "nochoice", "noranking"),
-    ]
-)
 # Missing values as programs write them: a person may be called Na.
 MISSING = frozenset(["NA", "NaN", "nan", "NULL", "null", "<NA>", "-"])
-SEVERAL = frozenset(["overvote", "overvoted"])
 WEIGHTS = USUAL_NAMES["count"]
 IDS = USUAL_NAMES["agent"] | {"castvoterecord", "cvr", "ballotid", "id", "recordid", "ballot"}
 # ``For Mayor Choice 3 (55 ...)``: the contest, the rank, and whatever the machine adds.
@@ -57,13 +50,7 @@ def is_write_in(name: str) -> bool:
 
 def is_nothing(text: str) -> bool:
     """Whether an entry says that nobody was marked."""
-    told = plain(text)
-    return told in NOTHING or text in MISSING or "undervote" in told
-
-
-def is_several(text: str) -> bool:
-    """Whether an entry says that several were marked: ``overvote``, ``Overvote (2)``, ``RCV Over Vote``."""
-    return "overvote" in plain(text)
+    return not text or text in MISSING or says_nobody(text)
 
 
 class Header(NamedTuple):
@@ -221,7 +208,7 @@ class _Marks:
         if is_nothing(text):
             self.marks |= {text} if text else set()
             return MARK if text else BLANK
-        if is_several(text):
+        if says_several(text):
             self.marks.add(text)
             return UNNAMED
         return self.candidates.setdefault(text, len(self.candidates))
@@ -346,7 +333,6 @@ def _looks(source: Source, header: Header) -> _Looks:
         again = (codes[:, 1:] == codes[:, :-1]) & (codes[:, 1:] >= 0)
         repeated = max(repeated, int(again.any(axis=1).sum()))
     numeric = [e for e in marks.candidates if re.fullmatch(r"[-+]?[0-9.]+(st|nd|rd|th)?", e)]
-    telling = {plain(entry) for entry in marks.marks} - {"none", "blank", "-"}
-    marked = any(is_several(entry) for entry in marks.marks) or bool(NOTHING & telling)
+    telling = {plain(entry) for entry in marks.marks - MISSING} - {"none", "blank", "n/a"}
     n = len(marks.candidates)
-    return _Looks(n - len(numeric) > n / 2, marked, 2 * repeated > len(columns[0]))
+    return _Looks(n - len(numeric) > n / 2, bool(telling), 2 * repeated > len(columns[0]))

@@ -124,3 +124,28 @@ def _by_number(table: Table, words: list[str], labeled: dict[str, re.Match[str]]
     meant = sorted((ratings[word], value) for word, value in values.items() if value is not None)
     downward = len(meant) > 1 and all(b[1] <= a[1] for a, b in pairwise(meant)) and meant[0][1] > meant[-1][1]
     return {word: -rating if downward else rating for word, rating in ratings.items()}
+
+
+# Numbers by which surveys say that there is no answer.
+_CODES = [
+    *(77, 88, 97, 98, 99, 777, 888, 998, 999, 9999),
+    *(-7, -8, -9, -77, -88, -97, -98, -99, -999, -9999),
+]
+
+
+def refuse_codes(table: Table, columns: list[Array]) -> None:
+    """Refuse ratings such as 99 among 1 to 5, which would be the best of all."""
+    values = np.column_stack(columns)
+    codes = np.isin(values, _CODES)
+    others = values[~codes & np.isfinite(values)]
+    if not codes.any() or not len(others):
+        return
+    low, high = float(others.min()), float(others.max())
+    away = codes & ((values > 2 * high - low + 1) | (values < 2 * low - high - 1))
+    if away.any():
+        row = int(np.argmax(away.any(axis=1)))
+        code = values[row][away[row]][0]
+        raise DataError(
+            f"{table.where(row)}: {code:g} may say that there is no answer, as the other ratings go from "
+            f"{low:g} to {high:g}; leave such entries blank, or write another number if it is a rating"
+        )

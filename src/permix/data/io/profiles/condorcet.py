@@ -1,6 +1,6 @@
 """The Condorcet election format (``.cvotes``): a line ``A > B = C ^2 * 42`` for 42 ballots of weight 2.
 
-A count may stand before the ranking instead, as CIVS has it: ``42X A > B``.
+A count may stand before the ranking instead, as CIVS has it: ``42X A > B``, or after it: ``A > B 42X``.
 ``#/Candidates: A ; B ; C`` and other parameters come first, ``#`` begins a comment, tags stand before ``||``.
 Candidates that a line does not list are below those it lists, unless ``#/Implicit Ranking: false``.
 """
@@ -22,6 +22,8 @@ _VOTE = re.compile(
     r"(?:[^|]*\|\|)?\s*(?:(?P<copies>[0-9]{1,9})\s*[xX]\s+)?(?P<ranking>[^*^|]*?)\s*"
     r"(?:\^\s*(?P<weight>[0-9]{1,9})\s*)?(?:\*\s*(?P<times>[0-9]{1,9})\s*)?"
 )
+# A count after the ranking, or the end of a name such as ``Model 3X``.
+_AFTER = re.compile(r"(?P<ranking>.*\S)\s+(?P<after>[0-9]{1,9})\s*[xX×]")
 EMPTY = "/EMPTY_RANKING/"
 
 
@@ -36,6 +38,7 @@ def looks_like(head: str) -> bool:
         for line in lines
     )
     counted = any(re.search(r">.*[*^]\s*[0-9]+\s*(?:#.*)?\Z|\A[0-9]+\s*[xX]\s.*>", line) for line in votes)
+    counted = counted or all(_AFTER.fullmatch(line.partition("#")[0].strip()) for line in votes)
     return parameters or counted
 
 
@@ -58,7 +61,9 @@ def read_condorcet(path: PathLike, unlisted: str | None = None) -> Rankings | Pr
     told = bool(items)
     weighted = parameters.get("weight allowed", "true").lower() != "false"
     rows, counts, blank, idle = [], [], 0, 0
-    for number, text in lines:
+    after = _counts_after(path, lines, items)
+    for (number, line), times in zip(lines, after, strict=True):
+        text = line if times is None else times["ranking"]
         found = _VOTE.fullmatch(text)
         if found is None:
             raise _fail(
@@ -66,6 +71,7 @@ def read_condorcet(path: PathLike, unlisted: str | None = None) -> Rankings | Pr
             )
         count = int(found["copies"] or 1) * int(found["times"] or 1)
         count *= int(found["weight"] or 1) if weighted else 1
+        count *= 1 if times is None else int(times["after"])
         ranking = found["ranking"].strip()
         groups = (
             []
@@ -94,6 +100,23 @@ def read_condorcet(path: PathLike, unlisted: str | None = None) -> Rankings | Pr
     below = implicit if unlisted is None else unlisted == "below"
     metadata: dict[str, Any] = {"FORMAT": TITLE}
     return as_votes(rows, counts, list(items), metadata, empty_and_idle(blank, idle), below)
+
+
+def _counts_after(
+    path: PathLike, lines: list[tuple[int, str]], items: dict[str, None]
+) -> list[re.Match[str] | None]:
+    """Return the counts that stand after the rankings; all lines have one, or none has."""
+    names = [re.split("[>=]", text) for _, text in lines]
+    found = [
+        None if last.strip() in items else _AFTER.fullmatch(text)
+        for (_, text), (*_, last) in zip(lines, names, strict=True)
+    ]
+    within = any(_AFTER.fullmatch(name.strip()) for *earlier, _ in names for name in earlier)
+    if any(found) and (within or not all(found)):
+        number, text = next(line for line, after in zip(lines, found, strict=True) if after)
+        why = "the end could be a count or part of a name; write '* 3' after each ranking, or rename"
+        raise _fail(path, number, why, text)
+    return found
 
 
 def _fail(path: PathLike, line: int, why: str, text: str) -> FileFormatError:

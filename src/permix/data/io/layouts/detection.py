@@ -27,6 +27,7 @@ import numpy as np
 from permix.data.io.column_names import LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS
 from permix.data.io.forms.scales import could_be_scale
+from permix.data.io.marks import says_nobody, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
 from permix.data.labels import Array, Label, some_names
 from permix.errors import Argument, DataError, NotRankings, Part, PermixWarning, Wording
@@ -212,12 +213,20 @@ def _refuse_turned_around(table: Table, wide: list[int], text: list[int]) -> Non
         )
 
 
+# Names of columns that say that 1 is not the best.
+_UPWARD = re.compile(
+    r"\b(?:[2-9]|1[0-9])\s*(?:=|is|means)\s*(?:the )?(?:best|most|highest|top)|"
+    r"\b1\s*(?:=|is|means)\s*(?:the )?(?:worst|least|lowest|bottom)|higher is better",
+    re.IGNORECASE,
+)
+
+
 def _refuse_scores(table: Table, wide: list[int], called: Sequence[str]) -> None:
     """Ask about columns whose names all say that they hold scores, though these could be ranks."""
     found = []
     for name in (str(table.names[place]) for place in wide):
         whole = [old for old in called if old == name or old.endswith((f"[{name}]", f" {name}"))] or [name]
-        if not all(_SCORES.search(old) for old in whole):
+        if not all(_SCORES.search(old) or _UPWARD.search(old) for old in whole):
             return
         found.append(whole[0])
     raise DataError(
@@ -369,6 +378,14 @@ def ordered_places(table: Table, wide: list[int]) -> list[int]:
     """Columns of an ordering in the order of their numbers, which must run from 1 if the file has them."""
     if table.numbered:
         return wide
+    first_called, last_called = (plain(table.names[place]) for place in (wide[0], wide[-1]))
+    if re.match("worst|least|last|bottom|lowest", first_called) and re.match(
+        "best|most|first|top|highest", last_called
+    ):
+        raise DataError(
+            f"{table.source}: the columns go from {table.names[wide[0]]!r} to {table.names[wide[-1]]!r}, but "
+            "an ordering lists the best first; turn the columns around"
+        )
     number: list[int] = []
     for place in wide:
         name = table.names[place]
@@ -389,14 +406,8 @@ def ordered_places(table: Table, wide: list[int]) -> list[int]:
     return [column for _, column in placed]
 
 
-# Words that say that nobody is listed at a place, and words of counting machines.
-_NOBODY = frozenset(
-    [
-        *("none", "nobody", "noone", "nothing", "nopreference", "nochoice", "novote", "blank", "abstain"),
-        *("noselection", "notranked", "unranked", "noopinion", "noanswer", "nil"),
-    ]
-)
-_OF_MACHINES = re.compile(r"overvoted?(\(.*\))?|undervoted?|skipped(rank)?|exhausted")
+# Marks of counting machines, which rules of ballots read.
+_OF_MACHINES = re.compile(r"undervoted?|skipped(rank)?|exhausted")
 _JOINED = re.compile(r"\s*[=/&+~,;|]\s*")
 
 
@@ -430,11 +441,6 @@ def without_nobody(table: Table, places: list[int]) -> Table:
     return table._replace(columns=[changed.get(place, column) for place, column in enumerate(table.columns)])
 
 
-def says_nobody(entry: str) -> bool:
-    """Whether an entry may say that nobody is listed at a place."""
-    return plain(entry) in _NOBODY or entry in ("-", "--", "—", "–")
-
-
 def _is_listed_by_all(columns: dict[int, Array], places: list[int], entry: str) -> bool:
     """Whether every row lists an entry once, some before another: then it is an item."""
     here = np.column_stack([columns[place] == entry for place in places])
@@ -453,7 +459,7 @@ def joined_items(entries: Collection[str]) -> set[str]:
 
 
 def _refuse_marks_and_ties(table: Table, columns: dict[int, Array], entries: set[str]) -> None:
-    marks = {entry for entry in entries if _OF_MACHINES.fullmatch(plain(entry))}
+    marks = {entry for entry in entries if says_several(entry) or _OF_MACHINES.fullmatch(plain(entry))}
     joined = joined_items(entries)
     for place, column in columns.items():
         for row, entry in enumerate(column.tolist() if marks or joined else ()):

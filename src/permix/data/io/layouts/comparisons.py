@@ -17,6 +17,7 @@ the worst. What was compared k times has k votes.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from permix.data.ballots import Entry
 from permix.data.io.column_names import plain
 from permix.data.io.table_columns import BLANK, Table, is_blank, missing_mask
 from permix.data.labels import Array, Label
-from permix.errors import Argument, DataError, ParameterError
+from permix.errors import Argument, DataError, ParameterError, PermixWarning
 
 COMPARED = ("matches", "choices", "best-worst")
 TIES = ("drop", "both", "error")
@@ -256,8 +257,11 @@ def _wide(table: Table, layout: str) -> Compared:
         sets = [[part.strip() or None for part in re.split("[;|,]", text or "")] for text in listed]
     offered = [[name for name in row if name is not None] for row in sets]
     starts = np.concatenate([[0], np.cumsum([len(row) for row in offered])])
-    best = _named_items(table, layout, _BEST if layout == "best-worst" else _CHOSEN, offered, shown)
-    worst = _named_items(table, layout, _WORST, offered, shown) if layout == "best-worst" else None
+    called = [_BEST, _WORST] if layout == "best-worst" else [_CHOSEN]
+    answers = [_answers(table, names) for names in called]
+    positions = _are_positions(table, answers, sets)
+    best, *rest = (_named_items(table, place, sets, shown, positions) for place in answers)
+    worst = rest[0] if rest else None
     rows = np.repeat(np.arange(table.n_rows), [len(row) for row in offered])
     entries = np.array([name for row in offered for name in row], dtype=object)
     where = table.where
@@ -282,34 +286,72 @@ def _refuse_missing_words(table: Table, shown: list[int], answers: list[int]) ->
             )
 
 
-def _named_items(
-    table: Table, layout: str, names: Sequence[str], offered: list[list[str]], shown: list[int]
-) -> list[int | None]:
-    """Return which of the items shown an entry names: by its name, its number, or its column."""
+def _answers(table: Table, names: Sequence[str]) -> int:
     places = _places(table, names)
     if not places:
         raise _no_columns(table, f"the {names[0]} item", names[0])
-    columns = {plain(table.names[place]): at for at, place in enumerate(shown)}
+    return places[0]
+
+
+def _are_positions(table: Table, answers: list[int], sets: list[list[str | None]]) -> bool:
+    """Whether answers are positions among items that are called by numbers themselves; asked where open."""
+    said = [
+        (row, text) for place in answers for row, text in enumerate(_texts(table, place)) if text is not None
+    ]
+    if not all(_numbers(sets[row]) and _at(sets[row], text) is not None for row, text in said):
+        return False
+    differ = [(row, text) for row, text in said if _at(sets[row], text) != text]
+    strange = [row for row, text in said if text not in sets[row]]
+    if not differ:
+        return False
+    if 2 * len(strange) > len(said):
+        name = table.names[answers[0]]
+        warnings.warn(
+            f"{table.source}: {name!r} is read as positions among the items shown, since most of its numbers "
+            "are not shown in their rows",
+            PermixWarning,
+            stacklevel=6,
+        )
+        return True
+    row, text = differ[0]
+    raise DataError(
+        f"{table.where(row)}: {text} could be the item of that number or the one at that place, item "
+        f"{_at(sets[row], text)}, as could all answers; call the items otherwise, such as 'item {text}', "
+        "or write the name of the column in which the chosen item stands"
+    )
+
+
+def _at(items: list[str | None], text: str) -> str | None:
+    """Return the item at a place, counted from 1; None where there is no such place, or nothing at it."""
+    if not re.fullmatch("[1-9][0-9]?", text) or int(text) > len(items):
+        return None
+    return items[int(text) - 1]
+
+
+def _named_items(
+    table: Table, place: int, sets: list[list[str | None]], shown: list[int], positions: bool
+) -> list[int | None]:
+    """Return which of the items shown an entry names: by its name, its number, or its column."""
+    columns = {plain(table.names[each]): str(at) for at, each in enumerate(shown, start=1)}
     found: list[int | None] = []
-    for row, text in enumerate(_texts(table, places[0])):
-        items = offered[row]
+    for row, text in enumerate(_texts(table, place)):
+        items = [item for item in sets[row] if item is not None]
         if text is None:
             found.append(None)
-        elif text in items:
-            found.append(items.index(text))
-        elif plain(text) in columns and columns[plain(text)] < len(items):
-            found.append(columns[plain(text)])
-        elif re.fullmatch("[1-9][0-9]?", text) and int(text) <= len(items) and not _numbers(items):
-            found.append(int(text) - 1)
-        else:
+            continue
+        by_place = _at(sets[row], text) if positions or not _numbers(sets[row]) else None
+        named = by_place if positions or text not in items else text
+        named = named or _at(sets[row], columns.get(plain(text), ""))
+        if named is None:
             listed = ", ".join(map(repr, items[:8]))
-            said = f"{table.where(row)}: {table.names[places[0]]} {text!r} was not shown; shown were {listed}"
+            said = f"{table.where(row)}: {table.names[place]} {text!r} was not shown; shown were {listed}"
             raise DataError(said)
+        found.append(items.index(named))
     return found
 
 
-def _numbers(items: list[str]) -> bool:
-    return any(re.fullmatch("[0-9]+", item) for item in items)
+def _numbers(items: list[str | None]) -> bool:
+    return any(item is not None and re.fullmatch("[0-9]+", item) for item in items)
 
 
 def _long(table: Table, layout: str, agent: int | None) -> Compared:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 
 from permix.data.io.column_names import plain
-from permix.data.io.table_columns import Table, missing_mask, naturals
-from permix.data.io.table_layouts import position
+from permix.data.io.layouts.detection import position
+from permix.data.io.marks import is_mark, says_several
+from permix.data.io.table_columns import Table, is_blank, missing_mask, naturals
 from permix.data.labels import Array, Label, as_objects
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError
+from permix.errors import Argument, DataError, PermixWarning
 
 SEPARATORS = (">", ";", "|", ",")
 # A name that no column has.
@@ -29,7 +31,7 @@ LISTS = frozenset(
 
 
 _ARROWS = re.compile(r"\s*(?:-+>|→|≻|»)\s*")
-_COUNTED = re.compile(r"[0-9]+\s*[xX×*]\s*\S.*|.*\S\s*[*×^]\s*[0-9]+")
+_COUNTED = re.compile(r"[0-9]+\s*[xX×*]\s*\S.*|.*\S\s*[*×^]\s*[0-9]+|.*\S\s+[0-9]+\s*[xX×]")
 # Marks that may stand between tied items, or be parts of names.
 _TIED = re.compile(r"\s*(?:[,~/&+]|\band\b)\s*")
 # Items with a number before or after them.
@@ -69,7 +71,7 @@ def with_lists(table: Table, layout: str) -> Table:
                     "; if not, call the column otherwise",
                 )
             names, columns = list(table.names), list(table.columns)
-            names[place], columns[place] = LISTED, column
+            names[place], columns[place] = LISTED, _without_nobody(table, column, mark)
             return table._replace(names=names, columns=columns)
     return table
 
@@ -103,6 +105,28 @@ def _without_numbers(table: Table, place: int, mark: str) -> Array:
             plain_lists[row] = mark.join(match[name] for match in parts if match is not None)
         return plain_lists
     return column
+
+
+def _without_nobody(table: Table, column: Array, mark: str) -> Array:
+    """Leave out words that say that nobody is listed, where they end a list; refuse other marks."""
+    entries = column.tolist()
+    lists = {row: _parts(entry, mark) for row, entry in enumerate(entries) if not is_blank(entry)}
+    words = {part for parts in lists.values() for part in parts if is_mark(part)}
+    words -= {word for word in words if all(word in parts and parts[-1] != word for parts in lists.values())}
+    if not words:
+        return column
+    for row, parts in lists.items():
+        while parts and parts[-1] in words and not says_several(parts[-1]):
+            parts.pop()
+        for word in (part for part in parts if part in words):
+            raise DataError(
+                f"{table.where(row)}: {word!r} in {str(entries[row])!r} is a mark, not an item; write the "
+                "ranks into columns rank1, rank2, …, where marks are read by rules, or rename the item"
+            )
+        entries[row] = mark.join(parts) or None
+    said = f"{table.source}: {', '.join(map(repr, sorted(words)[:3]))} at the end of lists is read as no item"
+    warnings.warn(f"{said}; call the item otherwise if it is one", PermixWarning, stacklevel=5)
+    return as_objects(entries)
 
 
 def _with_arrows(column: Array) -> Array:

@@ -1,0 +1,1 @@
+"""Layouts of tables: which one a table has, and a reader for each."""

@@ -1,0 +1,146 @@
+"""Tables with a row for each comparison, task or rating."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from permix.data.ballots import Entry
+from permix.data.comparisons import Comparisons
+from permix.data.csr import indptr_of
+from permix.data.io.forms import scales
+from permix.data.io.layouts.comparisons import Compared
+from permix.data.io.table_columns import Table, missing_mask, naturals, numbers, numbers_of
+from permix.data.labels import Array, Label, encode_agents, encode_items
+from permix.data.levels import Scores
+from permix.data.preferences import Preferences
+from permix.errors import Argument, DataError
+
+# What to do about a row without an agent or an item.
+FILL = "; fill it or drop the row"
+# Comparisons that a count may stand for.
+MOST_COMPARISONS = 50_000_000
+
+
+def _one(table: Table, role: str) -> int:
+    places = table.places(role)
+    if len(places) != 1:
+        found = "no column" if not places else "more than one column"
+        raise DataError(
+            f"{table.source}: {found} for the {role}; the columns are {', '.join(map(repr, table.names))}; "
+            f"call one of them {role!r}"
+        )
+    return places[0]
+
+
+def agents_of_rows(table: Table, agent: int | None, layout: str) -> tuple[Array, Entry | None]:
+    """Return the agent of each row; where nobody is named, each comparison is one of its own."""
+    if agent is not None:
+        return table.filled(agent, FILL), None
+    if layout == "pairs":
+        nobody = Entry("no column names the agents", "each row is one of its own", table.n_rows)
+        return np.arange(table.n_rows), nobody
+    raise DataError(f"{table.source}: no column for the agent; name it with ", Argument("agent_column"))
+
+
+def read_pairs(
+    table: Table, names: tuple[Label, ...] | None, ids: Array, counts: Array, on_cycle: str
+) -> Preferences:
+    """Read comparisons: a better and a worse item in each row."""
+    places = (_one(table, "better"), _one(table, "worse"))
+    columns = [table.filled(place, FILL).astype(object) for place in places]
+    both = naturals(np.column_stack(columns).ravel())
+    found, codes = encode_items(both, names, None, lambda position: table.where(position // 2))
+    pairs = codes.reshape(-1, 2)
+    table.refuse((pairs < 0).any(axis=1), "an item is missing; leave the row out")
+    same = pairs[:, 0] == pairs[:, 1]
+    if same.any():
+        row = int(np.argmax(same))
+        raise DataError(f"{table.where(row)}: {found[pairs[row, 0]]!r} is compared with itself")
+    n_agents, agents, row_of = encode_agents(ids, None, table.where)
+    per_agent = _counts_per_agent(table, counts, row_of, n_agents)
+    indptr = indptr_of(np.bincount(row_of, minlength=n_agents))
+    stated = Comparisons(found, agents, indptr, pairs[np.argsort(row_of, kind="stable")])
+    return Preferences._from_comparisons(stated, per_agent, on_cycle)
+
+
+def read_compared(
+    table: Table,
+    names: tuple[Label, ...] | None,
+    agent: int | None,
+    counts: Array,
+    stated: Compared,
+    on_cycle: str,
+) -> Preferences:
+    """Comparisons of items that were shown; a count says how often a row was stated."""
+    found, codes = encode_items(
+        naturals(stated.entries), names, None, lambda position: table.where(int(stated.row[position]))
+    )
+    if (codes < 0).any():
+        where = table.where(int(stated.row[np.argmax(codes < 0)]))
+        raise DataError(f"{where}: an item is missing or called NA; fill it in or rename it")
+    row = stated.row[stated.better]
+    if int(counts[row].sum()) > MOST_COMPARISONS:
+        raise DataError(f"{table.source}: the counts stand for more than {MOST_COMPARISONS:,} comparisons")
+    audit = list(stated.audit)
+    if agent is None:
+        # One agent a row, or a task of several rows: the first of its rows.
+        audit.append(
+            Entry("no column names the agents", "each row or task is one of its own", len(set(row.tolist())))
+        )
+        ids = np.unique(row, return_inverse=True)[1] + 1
+    else:
+        ids = table.filled(agent, FILL)[row]
+        silent = len(set(table.columns[agent].tolist())) - len(set(ids.tolist()))
+        if silent:
+            audit.append(Entry("agents without a comparison", "left out", silent, left_out=silent))
+    times = counts[row]
+    pairs = np.repeat(np.column_stack([codes[stated.better], codes[stated.worse]]), times, axis=0)
+    n_agents, agents, row_of = encode_agents(np.repeat(ids, times), None, table.where)
+    indptr = indptr_of(np.bincount(row_of, minlength=n_agents))
+    sorted_by = np.argsort(row_of, kind="stable")
+    read = Preferences._from_comparisons(Comparisons(found, agents, indptr, pairs[sorted_by]), None, on_cycle)
+    done = [entry._asdict() for entry in audit]
+    return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
+
+
+def read_ratings(
+    table: Table,
+    names: tuple[Label, ...] | None,
+    ids: Array,
+    counts: Array,
+    unrated: str,
+    categories: Iterable[str] | None,
+    rank: int | None = None,
+) -> Preferences:
+    """Ratings, one a line, or ranks (1 = best) in the column ``rank``."""
+    item = table.filled(_one(table, "item"), FILL)
+    rating = _one(table, "rating") if rank is None else rank
+    if rank is not None:
+        values = -numbers_of(table, rank, ": rank", "; drop rows without a rank")
+        table.refuse(~(values <= -1), "ranks count from 1; drop rows without a rank")
+    elif numbers(table.columns[rating]) is None:
+        values = scales.scored(table, [rating], categories)[0]
+        answered = np.flatnonzero(~np.isnan(values) | missing_mask(table.columns[rating]))
+        table, item, ids, counts = table.take(answered), item[answered], ids[answered], counts[answered]
+        values = values[answered]
+    else:
+        values = numbers_of(table, rating, ": rating", "; drop rows without a rating")
+        scales.refuse_codes(table, [values])
+    odd = table.columns[rating][np.argmax(~np.isfinite(values))] if len(values) else None
+    table.refuse(~np.isfinite(values), f"rating {odd!r} is not a number; drop rows without a rating")
+    found, codes = encode_items(item, names, None, table.where)
+    n_agents, agents, row_of = encode_agents(ids, None, table.where)
+    table.refuse(codes < 0, "the item is missing; leave the row out")
+    scores = Scores(found, n_agents, agents, row_of, codes, values, table.where)
+    per_agent = _counts_per_agent(table, counts, row_of, n_agents)
+    return Preferences._from_scores(scores, unrated == "below", per_agent)
+
+
+def _counts_per_agent(table: Table, counts: Array, row_of: Array, n_agents: int) -> Array:
+    per_agent = np.ones(n_agents, dtype=np.int64)
+    per_agent[row_of[::-1]] = counts[::-1]  # the first row of an agent counts
+    differs = per_agent[row_of] != counts
+    table.refuse(differs, "an agent's rows have different counts; give each agent one count")
+    return per_agent

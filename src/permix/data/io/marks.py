@@ -1,0 +1,57 @@
+"""Words that stand where a candidate could: nobody was marked, several were, or the ballot does not count.
+
+``None of the above`` and the like are options that voters may prefer, and no marks.
+"""
+
+from __future__ import annotations
+
+import re
+
+from permix.data.io.column_names import plain
+
+# At a rank, or in the place of a whole ranking; compared after `plain`.
+_NOBODY = frozenset(
+    [
+        *("none", "nobody", "noone", "nothing", "nil", "n/a", "skip", "unranked", "notranked", "norank"),
+        *(
+            "noranking",
+            "nopreference",
+            "nofurtherpreference",
+            "nochoice",
+            "novote",
+            "noballot",
+            "noselection",
+        ),
+        *("noopinion", "noanswer", "noresponse", "nocandidate", "nomark", "notmarked", "unmarked"),
+        *("notvoted", "didnotvote", "didn'tvote", "enthaltung", "ungültig", "voteblanc", "votenul"),
+        *("bulletinblanc", "bulletinnul", "votoenblanco", "votonulo", "votonullo", "nontransferable"),
+    ]
+)
+# Of ballots and of ranks; with ``vote``, ``ballot`` and the like after it, or without.
+_STATE = re.compile(
+    r"\(?(?:invalid|spoil(?:ed|t)|informal|void(?:ed)?|rejected|abstain(?:ed|s)?|abstention|exhausted|blank|"
+    r"empty|null|skipped)(?:vote|ballot|ballotpaper|paper|rank|ranking|choice|selection|preference)?s?\)?"
+)
+_DASHES = ("-", "--", "—", "–")
+
+
+def says_nobody(text: str) -> bool:
+    """Whether an entry says that nobody was marked, or that a ballot does not count."""
+    told = plain(text)
+    return told in _NOBODY or text in _DASHES or "undervote" in told or _STATE.fullmatch(told) is not None
+
+
+def says_several(text: str) -> bool:
+    """Whether an entry says that several were marked: ``overvote``, ``Overvote (2)``, ``RCV Over Vote``."""
+    return "overvote" in plain(text)
+
+
+def is_mark(text: str) -> bool:
+    """Whether an entry is no candidate.
+
+    Examples
+    --------
+    >>> [is_mark(text) for text in ("Spoiled ballot", "Abstain", "RCV Over Vote", "None of the above", "Ann")]
+    [True, True, True, False, False]
+    """
+    return says_nobody(text) or says_several(text)
