@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 
@@ -154,6 +155,28 @@ def test_the_watcher_is_called_meanwhile():
 
     with pytest.raises(OSError, match="no terminal"):
         run_in_threads(lambda _: time.sleep(0.2), range(5), 1, watch=broken)
+
+
+def test_threads_hand_the_interpreter_over_often_and_leave_it_as_it_was():
+    before = sys.getswitchinterval()
+    inner = [None]
+
+    def work(index):
+        if index == 0:
+            inner[0] = run_in_threads(lambda _: sys.getswitchinterval(), range(2), 2)
+        return sys.getswitchinterval()
+
+    seen = run_in_threads(work, range(4), 2)
+    assert before > threads.SWITCH_SECONDS
+    assert {round(each, 9) for each in [*seen, *inner[0]]} == {threads.SWITCH_SECONDS}
+    assert sys.getswitchinterval() == before
+    with pytest.raises(OSError, match="no terminal"):
+        run_in_threads(refused, range(4), 2)
+    assert sys.getswitchinterval() == before
+
+
+def refused(_):
+    raise OSError("no terminal")
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
