@@ -23,7 +23,9 @@ demo: $(VENV)/.base
 test: $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -n auto --dist loadfile -m "not slow and not tutorial" $(ARGS)
 
+# Properties with more examples than in every run, and others each time; then calibration and full grids.
 test-slow: $(VENV)/.dev
+	PERMIX_EXAMPLES=500 $(PY) -m pytest -n auto -m "hypothesis and not slow" $(ARGS)
 	$(PY) -m pytest -n auto -m slow $(ARGS)
 
 # What README and tutorials show is what the commands print.

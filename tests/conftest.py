@@ -17,9 +17,11 @@ from tests.forks import Forks
 os.environ["PERMIX_COMPILE_ALONE"] = "1"
 # Files are written whole, as ever, but nobody waits until they are on the disk: half the time of small ones.
 os.fsync = lambda file: None
-# The first call of compiled code compiles, so no deadline; the same examples in every run.
-settings.register_profile("permix", deadline=None, derandomize=True, max_examples=60)
-settings.load_profile("permix")
+# The first call of compiled code compiles, so no deadline. The same 100 examples in every run; the slow run
+# has more, and others each time (``make test-slow``).
+settings.register_profile("permix", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("many", deadline=None, max_examples=int(os.environ.get("PERMIX_EXAMPLES", "500")))
+settings.load_profile("many" if "PERMIX_EXAMPLES" in os.environ else "permix")
 
 # Python's search for garbage walks over all tests again and again while they are collected: a third of that.
 gc.disable()

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from permix import Preferences, Rankings
@@ -106,7 +106,6 @@ def check_closure(n_items: int, statement: Statement, told: Statement) -> None:
 
 
 @given(polls())
-@settings(deadline=None, max_examples=60)
 def test_consistency_matches_depth_first_search(drawn: tuple[int, list[Statement]]) -> None:
     check_consistency(*drawn, told=drawn[1])
 
@@ -121,7 +120,6 @@ def test_consistency_check_rejects_broken_twins(
 
 
 @given(polls())
-@settings(deadline=None, max_examples=60)
 def test_cycle_is_a_cycle(drawn: tuple[int, list[Statement]]) -> None:
     n_items, poll = drawn
     prefs = build(n_items, poll)
@@ -136,7 +134,6 @@ def test_cycle_is_a_cycle(drawn: tuple[int, list[Statement]]) -> None:
 
 
 @given(polls())
-@settings(deadline=None, max_examples=60)
 def test_closure_matches_warshall(drawn: tuple[int, list[Statement]]) -> None:
     n_items, poll = drawn
     for statement in poll:
@@ -152,7 +149,6 @@ def test_closure_check_rejects_broken_twins(twin: Callable[[Statement], Statemen
 
 
 @given(polls())
-@settings(deadline=None, max_examples=60)
 def test_to_pairs_is_the_cover(drawn: tuple[int, list[Statement]]) -> None:
     n_items, poll = drawn
     prefs = build(n_items, poll)
@@ -179,7 +175,6 @@ def naive_counts(
 
 
 @given(polls(), st.data())
-@settings(deadline=None, max_examples=60)
 def test_pairwise_counts_of_preferences(drawn: tuple[int, list[Statement]], data: st.DataObject) -> None:
     n_items, poll = drawn
     counts = data.draw(st.lists(st.integers(1, 9), min_size=len(poll), max_size=len(poll)))
@@ -221,7 +216,6 @@ def test_pairwise_counts_tell_levels_pairs_and_closure_apart() -> None:
 
 
 @given(st.integers(1, 7), st.data())
-@settings(deadline=None, max_examples=60)
 def test_pairwise_counts_of_rankings(n_items: int, data: st.DataObject) -> None:
     row = st.tuples(
         st.permutations(range(n_items)), st.integers(1, n_items), st.booleans(), st.integers(1, 9)
@@ -284,7 +278,6 @@ def test_closure_of_compiled_code_keeps_the_order_of_mention() -> None:
 
 
 @given(polls(5))
-@settings(deadline=None, max_examples=60)
 def test_on_cycle_drop_and_keep(drawn: tuple[int, list[Statement]]) -> None:
     n_items, poll = drawn
     prefs = build(n_items, poll)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 
 import pytest
 
@@ -103,6 +104,48 @@ def test_a_damaged_entry_is_compiled_again(package, answer):
         entry.write_bytes(entry.read_bytes()[:100])
     assert answer(package)[0] == ["8.0", "True"]
     assert answer(package)[0] == ["8.0", "False"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_entry_with_a_flipped_bit_is_compiled_again(package, answer, seed):
+    """Not run: damaged machine code ends the process without a word."""
+    answer(package)
+    rng = random.Random(seed)
+    for entry in (package / "compiled").glob("*.bin"):
+        content = bytearray(entry.read_bytes())
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        entry.write_bytes(content)
+    assert answer(package)[0] == ["8.0", "True"]
+    assert answer(package)[0] == ["8.0", "False"]
+
+
+SWAPPED = {
+    "sw/__init__.py": "",
+    "sw/x1.py": "from permix.kernels.jit import kernel\n\n@kernel\ndef f(x):\n    return 10.0 * x\n",
+    "sw/x2.py": "from permix.kernels.jit import kernel\n\n@kernel\ndef f(x):\n    return 20.0 * x\n",
+    "sw/g.py": """
+from permix.kernels.jit import kernel
+from sw.x1 import f as first
+from sw.x2 import f as second
+
+@kernel
+def g(x):
+    return first(x) + 0.0 * second(x)
+""",
+    "run.py": "from sw.g import g\nprint(g(1.0))\n",
+}
+
+
+def test_files_that_change_places_are_not_taken_for_each_other(tmp_path, answer):
+    for name, text in SWAPPED.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert answer(tmp_path)[0] == ["10.0"]
+    one, two = (tmp_path / "sw" / name for name in ("x1.py", "x2.py"))
+    texts = one.read_text(), two.read_text()
+    one.write_text(texts[1])
+    two.write_text(texts[0])
+    assert answer(tmp_path)[0] == ["20.0"]
 
 
 def test_a_folder_that_cannot_be_made_costs_a_warning_only(package, answer):

@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
@@ -35,7 +35,6 @@ two_partitions = st.integers(1, 30).flatmap(
 
 
 @given(two_partitions)
-@settings(max_examples=60, deadline=None)
 def test_losses_against_naive_code(pair):
     a, b = pair
     assert variation_of_information(a, b) == pytest.approx(naive_vi(a, b), abs=1e-12)
@@ -121,7 +120,6 @@ def test_canonical_labels():
 
 
 @given(st.lists(st.integers(-(10**12), 10**12), max_size=40))
-@settings(max_examples=60, deadline=None)
 def test_canonical_labels_by_definition(labels):
     seen = list(dict.fromkeys(labels))
     assert canonical_labels(np.array(labels, np.int64)).tolist() == [seen.index(label) for label in labels]

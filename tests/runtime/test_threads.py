@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -173,6 +174,31 @@ def test_threads_hand_the_interpreter_over_often_and_leave_it_as_it_was():
     with pytest.raises(OSError, match="no terminal"):
         run_in_threads(refused, range(4), 2)
     assert sys.getswitchinterval() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_forked_process_has_the_interval_that_was_before_threads():
+    before = sys.getswitchinterval()
+
+    def fork(index):
+        if index:
+            return None
+        child = os.fork()
+        if not child:
+            run_in_threads(lambda _: None, range(2), 2)
+            os._exit(0 if sys.getswitchinterval() == before else 1)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    assert run_in_threads(fork, range(2), 2)[0] == 0
+
+
+def test_an_interval_that_is_set_meanwhile_stays():
+    before = sys.getswitchinterval()
+    try:
+        run_in_threads(lambda _: sys.setswitchinterval(0.02), range(2), 2)
+        assert sys.getswitchinterval() == pytest.approx(0.02)
+    finally:
+        sys.setswitchinterval(before)
 
 
 def refused(_):

@@ -51,7 +51,8 @@ SWEPT_AGENTS, MIN_SWEEPS, MAX_SWEEPS, FEW_AGENTS = 20_000, 2, 8, 100
 # Splits and merges are tried in one iteration of four from so many agents on: each costs as much as a sweep.
 SOME_AGENTS, SPLIT_MERGE_CHANCE = 1000, 0.25
 # Where groups overlap, chains take long to meet: as long as they disagree they may be so many times as long
-# as those of other models.
+# as those of other models. Those of more than MANY_AGENTS do not meet then either (44,000 ballots: R-hat 2.3
+# after four times as many draws, and two minutes), so they are told to disagree at once.
 PATIENCE = 24
 # With more groups than this the prior of the decays is drawn in some iterations only: that takes as long as
 # several sweeps. (Of thirty groups, one iteration of ten was too seldom: chains then wait for it.)
@@ -191,7 +192,7 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
         [partial(first_state, model, settings, chain=chain) for chain in range(settings.n_chains)],
         sweep_move(settings, model.n_agents, len(lists.starts) - 1),
         **settings.for_chains(swept * model.n_stages),
-        patience=PATIENCE,
+        patience=PATIENCE if model.n_agents <= MANY_AGENTS else 1,
         fingerprint={
             "model": "DPMallowsMixture",
             "sampler": settings.sampler,

@@ -4,14 +4,16 @@ Numba's own cache knows a function by the time stamp of its file. It misses that
 another file changed, forgets everything at a reinstallation, and fails where neither the package's folder nor
 the home folder can be written. Here an entry is named by a digest of
 
-- the source file of the function and of all files of its package that it imports, directly or not;
+- the source file of the function and of all files of its package that it imports, directly or not, each with
+  its place in the package;
 - the files that define the NamedTuples among its arguments, since kernels dispatch on their types, and the
   files that implement contracts for them;
 - the signature, the processor, and the versions of Python and Numba.
 
 So an entry can never be stale, one edited file recompiles only what depends on it, and trees of the same
 content share their entries. One entry is one file: processes that write at once cannot disturb each other,
-and a process that needs what another is compiling waits for it.
+and a process that needs what another is compiling waits for it. A file begins with a digest of the rest:
+machine code that a disk or a copy has damaged would end the process, so it is compiled again.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ _IMPORT = re.compile(
 PACKAGE = Path(__file__).resolve().parents[1]
 # They decide where compiled code is kept and what errors are called, not what is compiled.
 NOT_COMPILED = {str(PACKAGE / "kernels" / "compile_cache.py"), str(PACKAGE / "errors.py")}
+DIGEST_BYTES = 16
 # The locks of the entries that this process compiles now.
 _CLAIMS: dict[Path, Any] = {}
 _IMPLEMENTS = re.compile(r"@implements\(\s*\w+,\s*(?:of=)?(\w+)")
@@ -112,8 +115,9 @@ class ContentCache:
             AttributeError,
             ImportError,
             RuntimeError,
+            TypeError,
         ):
-            # A torn or foreign file: what it stands for is compiled again and written over it.
+            # A foreign file: what it stands for is compiled again and written over it.
             return None
 
     def _missing(self, path: Path, sig: Any) -> bytes | None:
@@ -143,7 +147,8 @@ class ContentCache:
                 return
             handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:40], suffix=".tmp")
             with os.fdopen(handle, "wb") as file:
-                file.write(dumps(self._format.reduce(data)))
+                content = dumps(self._format.reduce(data))
+                file.write(_digest(content) + content)
             os.replace(draft, path)
         except OSError as error:
             _say_not_kept(path.parent, error)
@@ -249,10 +254,17 @@ def _watch_failures() -> None:
 
 
 def _read(path: Path) -> bytes | None:
+    """Return what is in an entry; None where there is none, or not as it was written."""
     try:
-        return path.read_bytes()
+        whole = path.read_bytes()
     except OSError:
         return None
+    content = whole[DIGEST_BYTES:]
+    return content if content and _digest(content) == whole[:DIGEST_BYTES] else None
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 
 class _Format(CompileResultCacheImpl):
@@ -296,8 +308,9 @@ def sources_digest(
         new = _closure(file) - found
         found |= new
         waiting.extend(by for built_on in new for by in (*own.get(built_on, ()), *others.get(built_on, ())))
-    # Contents alone, in an order that does not hang on where the package lies.
-    return hashlib.sha256("".join(sorted(_content(file)[0] for file in found)).encode()).hexdigest()
+    # Places within the package: where that lies changes nothing.
+    parts = sorted((Path(file).relative_to(_root_of(file)).as_posix(), _content(file)[0]) for file in found)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 @cache

@@ -8,6 +8,7 @@ Threads share: work that runs in k of n threads may itself use n / k in each, an
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -126,23 +127,43 @@ class _Switching:
     """A shorter switch interval of the interpreter while any threads of ours run; then what it was."""
 
     def __init__(self) -> None:
-        self._lock, self._users, self._before = threading.Lock(), 0, 0.0
+        self._lock = threading.Lock()
+        self._users: set[object] = set()
+        self._before: float | None = None  # where it was changed
 
-    def __enter__(self) -> None:
-        with self._lock:
-            self._users += 1
-            if self._users == 1:
-                self._before = sys.getswitchinterval()
-                sys.setswitchinterval(min(self._before, SWITCH_SECONDS))
+    @contextmanager
+    def often(self) -> Iterator[None]:
+        """Shorten it meanwhile."""
+        user = object()
+        try:
+            with self._lock:
+                self._users.add(user)
+                if self._before is None and sys.getswitchinterval() > SWITCH_SECONDS:
+                    self._before = sys.getswitchinterval()
+                    sys.setswitchinterval(SWITCH_SECONDS)
+            yield
+        finally:
+            with self._lock:
+                self._users.discard(user)
+                if not self._users:
+                    self._restore()
 
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                sys.setswitchinterval(self._before)
+    def _restore(self) -> None:
+        before, self._before = self._before, None
+        # What somebody else has set meanwhile stays.
+        if before is not None and math.isclose(sys.getswitchinterval(), SWITCH_SECONDS):
+            sys.setswitchinterval(before)
+
+    def begin_anew(self) -> None:
+        """In a forked process, which has none of the threads, and maybe a lock that is held by one."""
+        self._lock = threading.Lock()
+        self._users = set()
+        self._restore()
 
 
 _switching = _Switching()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_switching.begin_anew)
 
 
 class _Work(Generic[Task, Result]):
@@ -163,7 +184,7 @@ class _Work(Generic[Task, Result]):
         self, interrupts: Interrupts, heeds: bool, least: int, watch: Callable[[], object] | None
     ) -> None:
         """Start threads and wait for them; the signal's handler runs meanwhile, whatever they do."""
-        with _switching:
+        with _switching.often():
             self._run(interrupts, heeds, least, watch)
 
     def _run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import permix
@@ -101,7 +101,6 @@ NAMES = st.text(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_profiles_come_back(tmp_path_factory, data):
     names = data.draw(st.lists(NAMES, min_size=2, max_size=5, unique=True))

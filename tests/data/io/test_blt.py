@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import permix
@@ -75,7 +75,6 @@ def test_what_is_wrong_is_named(read, change, why):
         read(EXAMPLE.replace(*change), "x.blt")
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_profiles_come_back(tmp_path_factory, data):
     names = data.draw(
