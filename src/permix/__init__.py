@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from permix.dp_mallows.estimator import DPMallowsMixture as DPMallowsMixture
     from permix.dp_mixture.estimator import DPMixture as DPMixture
     from permix.estimators.archive import load as load
+    from permix.estimators.predict_shards import predict_shards as predict_shards
     from permix.families import Categorical as Categorical
     from permix.families import Gaussian as Gaussian
     from permix.families import GaussianDiagonal as GaussianDiagonal
@@ -103,6 +104,7 @@ _HOME = {
         "permix.dp_mallows.estimator": "DPMallowsMixture",
         "permix.dp_mixture.estimator": "DPMixture",
         "permix.estimators.archive": "load",
+        "permix.estimators.predict_shards": "predict_shards",
         "permix.families": "Categorical Gaussian GaussianDiagonal GaussianNIW Mixed MixedNIW Multinomial",
         "permix.mallows.estimator": "MallowsMixture",
         "permix.partitions": "DirichletProcess FiniteDirichlet Gamma MixtureOfFiniteMixtures PitmanYor "

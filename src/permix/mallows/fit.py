@@ -39,9 +39,7 @@ def fit_mallows(
     return _fit_rows(preferences, settings, smaller)
 
 
-def _fit_shards(
-    data: Sharded, settings: MallowsParameters, smaller: MallowsComponents | None
-) -> MallowsFit:
+def _fit_shards(data: Sharded, settings: MallowsParameters, smaller: MallowsComponents | None) -> MallowsFit:
     """Fit agents in shards: starts are tried on a sample, and the best goes on with everybody.
 
     Where what agents say fits into the memory of the client, as it would for a table, it is fitted there.

@@ -1,8 +1,8 @@
 """Sums that do not depend on the order of their terms, nor on how data are divided.
 
 Terms are rounded to a grid that is so fine, and no finer, that every partial sum of them is a double: then
-additions are exact, and so associative. The grid follows from the number of agents and the largest term, which
-are the same however data are divided.
+additions are exact, and so associative. The grid follows from the number of agents and the largest term,
+which are the same however data are divided.
 """
 
 from __future__ import annotations

@@ -8,14 +8,19 @@ result along: its tasks go to others, which make the shards anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from permix.errors import DataError
+from permix.errors import DataError, ShardError
 from permix.runtime.executors import Held, InOrder, Recipe, Reduce
 
-# How often work on one shard may die with its worker before something else must be wrong.
-MOST_DEATHS = 20
+# How often work on one shard may be lost with its worker before something else must be wrong.
+MOST_LOSSES = 20
+# How long a result that is there may take to arrive; longer after each loss.
+RESULT_SECONDS = 10.0
 WAIT_SECONDS = 60.0
+FORGET_SECONDS = 5.0
+LOOK_SECONDS = 2.0
 
 _held = Held()  # of this worker process
 
@@ -42,9 +47,9 @@ class OnDask:
         reduce: Reduce | None = None,
     ) -> Any:
         """Return ``work(shard, shared)`` of all shards as a list, or reduced, in the order of the shards."""
-        from distributed import KilledWorker, as_completed
+        from distributed import KilledWorker
 
-        found, deaths = InOrder(reduce), [0] * len(shards)
+        found, losses = InOrder(reduce), [0] * len(shards)
         workers = self._workers()
 
         def submit(index: int) -> Any:
@@ -60,30 +65,52 @@ class OnDask:
             )
 
         index_of = {submit(index): index for index in range(len(shards))}
-        running = as_completed(list(index_of))
         try:
-            for future in running:
-                index = index_of.pop(future)
-                try:
-                    result = future.result()
-                except KilledWorker:
-                    deaths[index] += 1
-                    if deaths[index] > MOST_DEATHS:
-                        raise
-                    workers = self._workers()
-                    again = submit(index)
-                    index_of[again] = index
-                    running.add(again)
-                else:
-                    found.add(index, result)
-                future.release()
+            while index_of:
+                for future in self._done(list(index_of)):
+                    index = index_of.pop(future)
+                    try:
+                        # A result may die with its worker after it was announced, and then never come.
+                        found.add(index, future.result(timeout=RESULT_SECONDS * (1 + losses[index])))
+                    except (KilledWorker, TimeoutError) as error:
+                        losses[index] += 1
+                        if losses[index] > MOST_LOSSES:
+                            raise ShardError(
+                                f"{shards[index].name}: its worker died, or was lost, {losses[index]} times "
+                                "in one step; is there memory enough for it?"
+                            ) from error
+                        workers = self._workers()
+                        index_of[submit(index)] = index
+                    future.cancel()
         finally:
             self.client.cancel(list(index_of))
         return found.result
 
     def forget(self, shards: Sequence[Recipe]) -> None:
         """Let go of the shards that workers keep."""
-        self.client.run(_forget_on_worker, [shard.token for shard in shards], on_error="ignore")
+        from distributed import wait
+
+        tokens = [shard.token for shard in shards]
+        # Not Client.run, which waits for ever for a worker that dies meanwhile.
+        asked = [
+            self.client.submit(_forget_on_worker, tokens, workers=[worker], pure=False)
+            for worker in self.client.scheduler_info(n_workers=-1)["workers"]
+        ]
+        with suppress(TimeoutError):  # a dead worker keeps nothing
+            wait(asked, timeout=FORGET_SECONDS)
+        self.client.cancel(asked)
+
+    def _done(self, futures: list[Any]) -> set[Any]:
+        """Return those that are done, one at least; a cluster that lost all its workers is told."""
+        from distributed import wait
+
+        while True:
+            try:
+                done: set[Any] = wait(futures, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                self._workers()
+            else:
+                return done
 
     def _workers(self) -> list[str]:
         """Return the addresses of all workers, in a fixed order."""

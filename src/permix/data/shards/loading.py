@@ -1,4 +1,4 @@
-"""One shard of rankings or preferences, where it is worked on: read, checked, over the items of all shards."""
+"""One shard of rankings or preferences, where it is worked on: read, checked, over the items of all."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import dataclasses
 import os
 import shutil
 import tempfile
+import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from permix.data.rankings import Rankings
 from permix.errors import DataError
 
 Table = Rankings | Preferences
+# Warnings can be caught in one thread at a time; reading keeps the interpreter busy anyway.
+_READING = threading.Lock()
 
 
 class Facts(NamedTuple):
@@ -67,7 +70,7 @@ class Shard:
 
 def facts_of(source: Callable[[], Table]) -> Facts:
     """Read a shard and say what is in it."""
-    with warnings.catch_warnings(record=True) as caught:
+    with _READING, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = _checked(source())
     listed = table.lengths if isinstance(table, Rankings) else np.diff(table.level_indptr)
@@ -78,16 +81,9 @@ def facts_of(source: Callable[[], Table]) -> Facts:
     if unlisted and not (open_rows == open_rows[0]).all():
         unlisted = "mixed"
     notes = tuple(dict.fromkeys(str(each.message) for each in caught))
-    audit = table.metadata.get("CLEANING") if isinstance(table.metadata, Mapping) else None
-    steps = tuple((str(step), int(n)) for step, n in _steps(audit))
+    audit = table.metadata.get("CLEANING") or []
+    steps = tuple((f"{step['found']}: {step['done']}", int(step["ballots"])) for step in audit)
     return Facts(table.items, len(table), int(np.sum(table.counts)), unlisted, notes, steps)
-
-
-def _steps(audit: Any) -> list[tuple[str, int]]:
-    """Return what was done to how many ballots."""
-    if not isinstance(audit, list):
-        return []
-    return [(step["what"], step["ballots"]) for step in audit if "what" in step and "ballots" in step]
 
 
 def load(source: Callable[[], Table], items: tuple[Label, ...], unlisted: str, first: int) -> Shard:
@@ -95,7 +91,7 @@ def load(source: Callable[[], Table], items: tuple[Label, ...], unlisted: str, f
 
     ``first`` is how many agents come before it.
     """
-    with warnings.catch_warnings():
+    with _READING, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said when the facts were gathered
         table = _checked(source())
     if table.items != items:

@@ -1,7 +1,7 @@
 """Rankings or preferences in shards, none of which the client holds.
 
-Every shard is a file, a partition of a Dask data frame or bag, or some rows. It is read where it is worked on,
-by the workers of an executor (:mod:`permix.runtime.executors`), and its rows are those that
+Every shard is a file, a partition of a Dask data frame or bag, or some rows. It is read where it is worked
+on, by the workers of an executor (:mod:`permix.runtime.executors`), and its rows are those that
 :func:`permix.read` would have.
 """
 
@@ -11,6 +11,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from permix.data.shards.loading import Chosen, Facts, File, Partition, Rows, Sha
 from permix.errors import DataError, PermixWarning, ShardError
 from permix.runtime.executors import Executor, Here, Recipe, Reduce, new_token
 
-Source = Callable[[], Any]
+Source = File | Rows | Partition
 # Warnings of shards that are repeated one by one.
 MOST_NOTES = 5
 
@@ -39,7 +40,7 @@ class Sharded:
         How many there are.
     executor : Executor
         Where shards are worked on.
-    cleaned : dict
+    cleaned : Counter
         What cleaning did, and to how many ballots of all shards.
     """
 
@@ -56,7 +57,8 @@ class Sharded:
         token = new_token()
         # Whole tables are not kept here: a shard is read once for its facts, and again to be worked on.
         recipes = [
-            Recipe(f"{token}-facts-{at}", name, facts_of, (source,)) for at, (name, source) in enumerate(sources)
+            Recipe(f"{token}-facts-{at}", name, facts_of, (source,))
+            for at, (name, source) in enumerate(sources)
         ]
         facts: list[Facts] = self.executor.map_shards(_as_it_is, recipes)
         self.executor.forget(recipes)
@@ -68,16 +70,19 @@ class Sharded:
             Recipe(f"{token}-{at}", name, load, (source, self.items, unlisted, int(self.agents_before[at])))
             for at, (name, source) in enumerate(sources)
         ]
-        self.cleaned = dict(sum((Counter(dict(each.cleaned)) for each in facts), Counter[str]()))
+        self.cleaned = Counter[str]()
+        for each in facts:
+            for step, n_ballots in each.cleaned:
+                self.cleaned[step] += n_ballots
         _repeat_notes(facts, [name for name, _ in sources])
 
     @classmethod
     def of(cls, table: Rankings | Preferences, n_shards: int, executor: Executor | None = None) -> Sharded:
         """Divide a table that is here."""
         ends = [len(table) * at // n_shards for at in range(n_shards + 1)]
-        sources = [
+        sources: list[tuple[str, Source]] = [
             (f"rows {first + 1} to {last}", Rows(table[first:last]))
-            for first, last in zip(ends[:-1], ends[1:], strict=True)
+            for first, last in pairwise(ends)
             if last > first
         ]
         return cls(sources, executor, table.items)
@@ -113,7 +118,7 @@ class Sharded:
         return np.asarray(self.map(_pair_counts, reduce=np.add))
 
     def distinct(self, most: int) -> Preferences | None:
-        """Return what agents say, in rows that differ, with counts; None where these are more than ``most``."""
+        """Return what agents say, in rows that differ, with counts; None where there are over ``most``."""
         found: list[Preferences | None] = self.map(_rows_up_to, most)
         if any(each is None for each in found):
             return None
@@ -208,7 +213,9 @@ def _is_data(path: Path) -> bool:
     return not any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _all_items(facts: Sequence[Facts], names: Sequence[str], given: Iterable[Label] | None) -> tuple[Label, ...]:
+def _all_items(
+    facts: Sequence[Facts], names: Sequence[str], given: Iterable[Label] | None
+) -> tuple[Label, ...]:
     found = {item for each in facts for item in each.items}
     if given is None:
         numbers = sorted(item for item in found if not isinstance(item, str))
@@ -227,8 +234,8 @@ def _unlisted(facts: Sequence[Facts], names: Sequence[str], items: tuple[Label, 
     lacking = [name for each, name in zip(facts, names, strict=True) if len(each.items) < len(items)]
     if lacking and ("mixed" in kinds or len(kinds) > 1):
         raise ShardError(
-            f"{lacking[0]} does not have all {len(items)} items, and whether rows put what they leave out below "
-            "is not the same in all shards; say so with unlisted='below' or unlisted='unknown'"
+            f"{lacking[0]} does not have all {len(items)} items, and whether rows put what they leave out "
+            "below is not the same in all shards; say so with unlisted='below' or unlisted='unknown'"
         )
     return next(iter(kinds), "below")
 
