@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from permix.data import read as read
     from permix.data import read_ballots as read_ballots
     from permix.data import read_preflib as read_preflib
+    from permix.data import read_sharded as read_sharded
     from permix.data import read_table as read_table
     from permix.data import to_votekit as to_votekit
     from permix.data import write as write
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from permix.dp_mallows.estimator import DPMallowsMixture as DPMallowsMixture
     from permix.dp_mixture.estimator import DPMixture as DPMixture
     from permix.estimators.archive import load as load
+    from permix.estimators.predict_shards import predict_shards as predict_shards
     from permix.families import Categorical as Categorical
     from permix.families import Gaussian as Gaussian
     from permix.families import GaussianDiagonal as GaussianDiagonal
@@ -91,7 +93,7 @@ _HOME = {
         "permix.comparison.compare": "compare",
         "permix.consensus.kemeny": "KemenyResult kemeny",
         "permix.data": "Ballots Preferences Rankings clean from_frame from_votekit read read_ballots "
-        "read_preflib read_table to_votekit write write_preflib write_table",
+        "read_preflib read_sharded read_table to_votekit write write_preflib write_table",
         "permix.data.cells": "Cells",
         "permix.data.distances": "distance distance_matrix",
         "permix.data.io.cells_io": "read_cells",
@@ -102,6 +104,7 @@ _HOME = {
         "permix.dp_mallows.estimator": "DPMallowsMixture",
         "permix.dp_mixture.estimator": "DPMixture",
         "permix.estimators.archive": "load",
+        "permix.estimators.predict_shards": "predict_shards",
         "permix.families": "Categorical Gaussian GaussianDiagonal GaussianNIW Mixed MixedNIW Multinomial",
         "permix.mallows.estimator": "MallowsMixture",
         "permix.partitions": "DirichletProcess FiniteDirichlet Gamma MixtureOfFiniteMixtures PitmanYor "

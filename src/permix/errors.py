@@ -226,6 +226,10 @@ class FileFormatError(DataError):
         self.line = line
 
 
+class ShardError(DataError):
+    """A shard of data that cannot be read, or not any more; the message names it."""
+
+
 class PermixWarning(_Said, UserWarning):
     """Something the user should know that does not stop the work."""
 

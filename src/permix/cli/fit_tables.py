@@ -21,10 +21,15 @@ NATS = "1 nat more: 2.7 times as probable"
 LOSSES = {"vi": "variation of information", "binder": "Binder loss"}
 
 
+def _n_agents(fit: Any, counts: np.ndarray) -> int:
+    """Return how many agents were fitted: of data in shards, the rows of a fit are a sample."""
+    return getattr(fit, "sampled_from", None) or int(counts.sum())
+
+
 def items_report(items: Any, counts: np.ndarray, fit: Any = None) -> dict[str, Any]:
     """Return how many agents there are, the items, and what is known of them."""
     names = [str(item) for item in items]
-    report: dict[str, Any] = {"agents": int(counts.sum()), "rows": len(counts)}
+    report: dict[str, Any] = {"agents": _n_agents(fit, counts), "rows": len(counts)}
     report |= {"number_of_items": len(names), "items": names}
     known = known_of(fit).items
     if known:
@@ -111,7 +116,7 @@ def climb_report(fit: Any, reached: np.ndarray) -> dict[str, Any]:
     return {
         "log_likelihood": float(total),
         "log_likelihood_standard_error": total.standard_error,
-        "log_likelihood_per_agent": float(total) / int(fit.counts.sum()),
+        "log_likelihood_per_agent": float(total) / _n_agents(fit, fit.counts),
         "converged": bool(fit.converged),
         "interrupted": bool(fit.interrupted),
         "starts_within_1_of_best": int((reached >= reached.max(initial=-np.inf) - 1.0).sum()),
@@ -125,7 +130,7 @@ def baselines_report(fit: Any) -> dict[str, Any]:
     from permix.estimators.baselines import KEPT, in_words
 
     scores = dict(zip(KEPT, fit.baselines.tolist(), strict=True))
-    own = float(fit.log_likelihood) / int(fit.counts.sum())
+    own = float(fit.log_likelihood) / _n_agents(fit, fit.counts)
     return {"baselines": scores, "against_baselines": in_words(own, scores, "What an agent says")}
 
 

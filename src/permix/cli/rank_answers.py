@@ -104,7 +104,8 @@ def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
     rest of the model's items.
     """
     from permix.data.io.text_files import TABLES, plain_suffix
-    from permix.estimators.preference_input import as_preferences, over_more_items
+    from permix.data.more_items import over_more_items
+    from permix.estimators.preference_input import as_preferences
 
     votes = file.read()
     if plain_suffix(file.file) in TABLES and set(votes.items) < set(items):

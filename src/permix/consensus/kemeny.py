@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from permix.consensus.linear_ordering import Bounds, LinearOrdering, order_score
 from permix.data import Preferences, Rankings
+from permix.data.shards.sharded import Sharded
 from permix.errors import DataError, PermixWarning
 from permix.estimators.checks import Choice, Real
 from permix.kernels.subset_orders import best_order_by_subsets
@@ -100,7 +101,7 @@ def kemeny(
 
     Parameters
     ----------
-    rankings_or_preferences : Rankings, Preferences, or ndarray of shape (items, items)
+    rankings_or_preferences : Rankings, Preferences, Sharded, or ndarray of shape (items, items)
         The data. An array gives the weights themselves: entry ``[a, b]`` for those who put a before b.
     method : {"auto", "exact", "local", "borda"}
         ``borda`` sorts items by pairwise wins less losses. ``local`` improves that until no item has a better
@@ -279,6 +280,8 @@ def _components(weights: Array) -> Iterator[Array]:
 
 def _pairwise_weights(data: object) -> tuple[Array, tuple[int | str, ...]]:
     """Matrix of pairwise weights and item names."""
+    if isinstance(data, Sharded):
+        return data.pairwise_counts().astype(np.float64), data.items
     if isinstance(data, Rankings | Preferences):
         if not len(data):
             raise DataError("there are no rows, so there is nothing to agree on; pass at least one")

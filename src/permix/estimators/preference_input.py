@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from permix.data.labels import Label, some_names
+from permix.data.more_items import over_more_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import aligned
@@ -73,16 +74,3 @@ def _over_items(table: Any, items: tuple[Label, ...]) -> Any:
             Wording(", or build the data with items=model.items_", ": --unlisted unknown"),
         )
     return over_more_items(table, items, below)
-
-
-def over_more_items(table: Any, items: tuple[Label, ...], below: Any = None) -> Any:
-    """Return the same rows over more items; ``below`` says whose rest, the new items too, is below."""
-    position = {name: index for index, name in enumerate(items)}
-    new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
-    if isinstance(table, Rankings):
-        below = table.unlisted_below if below is None else below
-        return table._replaced(items=items, orders=new[table.orders], unlisted_below=below)
-    below = table.rest_below if below is None else below
-    return table._replaced(
-        items=items, level_items=new[table.level_items], pairs=new[table.pairs], rest_below=below
-    )

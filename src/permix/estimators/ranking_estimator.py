@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from permix.data.agent_table import AgentTable
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
+from permix.data.shards.sharded import Sharded
 from permix.errors import DataError
 from permix.estimators.agent_answers import RankSummary, sample_rankings
 from permix.estimators.base import Estimator, ScoreMixin, of_fitted
@@ -41,6 +42,7 @@ n_features_in_ : int
     _read: ClassVar[Callable[..., Any]] = staticmethod(as_preferences)
     _fit_to: ClassVar[Callable[..., Any]]
     _warn_of: ClassVar[Callable[..., None]] = staticmethod(lambda fit: None)
+    _takes_shards: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model.
@@ -49,7 +51,8 @@ n_features_in_ : int
         ----------
         X : Rankings, Preferences, or 2-D integer array
             Rows of an array are orderings, best first, padded by -1; what a row leaves out is below. A row
-            that the model cannot take is refused by name.
+            that the model cannot take is refused by name. Some models also take data in shards
+            (:func:`permix.read_sharded`).
         y : ignored
 
         Returns
@@ -57,14 +60,22 @@ n_features_in_ : int
         self
         """
         settings = self._settings()
-        table = self._read(self._checked(X, reset=True))
+        table = self._checked(X, reset=True)
+        if not isinstance(table, Sharded):
+            table = self._read(table)
         fit = with_known(self._fit_to(table, settings), table)
         self._warn_of(fit)
         return self._adopt(fit)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return a table of agents as it is, and an array checked as scikit-learn does."""
-        if isinstance(X, AgentTable):
+        if isinstance(X, Sharded) and not (reset and self._takes_shards):
+            raise DataError(
+                f"{type(self).__name__} is not fitted to data in shards yet"
+                if reset
+                else "data in shards are answered shard by shard: permix.predict_shards(model, data, folder)"
+            )
+        if isinstance(X, AgentTable | Sharded):
             if reset:  # what an earlier fit to an array left
                 for name in ("n_features_in_", "feature_names_in_"):
                     self.__dict__.pop(name, None)
@@ -169,7 +180,8 @@ class FiniteRankingMixture(RecommendMixin, RankingMixture):
         self._fit = fit
         self.items_ = fit.components.items
         self.weights_ = fit.components.weights
-        self.labels_ = fit.labels
+        if getattr(fit, "sampled_from", None) is None:  # else rows are a sample of those fitted
+            self.labels_ = fit.labels
         self.log_likelihood_ = fit.log_likelihood
         self.converged_ = fit.converged
         return self

@@ -22,6 +22,7 @@ def _pack(fit: MallowsFit) -> Content:
         "group_matches": fit.group_matches,
     }
     more = {"share_errors": fit.share_errors, "restart_shares": fit.restart_shares}
+    more["sampled_from"] = None if fit.sampled_from is None else np.array([fit.sampled_from])
     return Content(facts, arrays | {name: array for name, array in more.items() if array is not None})
 
 
@@ -39,6 +40,8 @@ def _build(saved: Saved) -> MallowsFit:
     shares = arrays.get("restart_shares")
     if shares is not None:
         require(len(shares) == sizes["starts"] and not np.any((shares < 0.0) | (shares > 1.0)), "shares")
+    sampled_from = int(arrays["sampled_from"][0]) if "sampled_from" in arrays else None
+    require(sampled_from is None or sampled_from >= int(arrays["counts"].sum()), "agents of a sample")
     return MallowsFit(
         settings=settings,
         components=MallowsComponents(facts["items"], arrays["weights"], arrays["centers"], arrays["decays"]),
@@ -53,6 +56,7 @@ def _build(saved: Saved) -> MallowsFit:
         baselines=arrays.get("baselines"),
         share_errors=arrays.get("share_errors"),
         restart_shares=shares,
+        sampled_from=sampled_from,
     )
 
 
@@ -70,5 +74,6 @@ SCHEMA = Schema(
         "group_matches": field("real", "matched?", "groups", where=not_negative, optional=True),
         "share_errors": field("real", "groups", where=not_negative, optional=True),
         "restart_shares": field("real", "starts", "groups", optional=True),
+        "sampled_from": field("int64", 1, optional=True),
     },
 )

@@ -47,10 +47,7 @@ class MallowsEM:
     """One run of EM from given components; ``key`` names its random numbers."""
 
     def __init__(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
-        self.profile = profile
-        self.settings = settings
-        self.key = key
-        self.most = -math.log(settings.min_dispersion)  # of decays
+        self._begin(profile, settings, key)
         n_sampled = len(profile.sampled)
         k = settings.n_components
         self.parts: list[ExactRows] = []
@@ -65,6 +62,18 @@ class MallowsEM:
         self.n_sets = max(N_SETS, min(16, math.ceil(n_draws / max(n_sampled, 1))))
         self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
+
+    def _begin(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
+        self.profile, self.settings, self.key = profile, settings, key
+        self.most = -math.log(settings.min_dispersion)  # of decays
+
+    @classmethod
+    def over(cls, rows: ExactRows, n_agents: int, part: MallowsEM) -> MallowsEM:
+        """Return EM over rows that are elsewhere, with all else as for a ``part`` of them."""
+        whole = cls.__new__(cls)
+        whole._begin(part.profile, part.settings, part.key)
+        whole.parts, whole.exact, whole.n_agents = [rows], True, n_agents
+        return whole
 
     def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
         """Iterate until the likelihood stops rising.

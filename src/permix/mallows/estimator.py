@@ -73,6 +73,7 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
     _fit_to = staticmethod(fit_mallows)
     _warn_of = staticmethod(warn_if_unsettled)
     _n_samples = 200
+    _takes_shards = True
 
     def _adopt(self, fit: MallowsFit) -> Self:
         components = fit.components

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from permix.data.preferences import Preferences
+from permix.data.shards.sharded import Sharded
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.errors import DataError
 from permix.estimators.share_errors import share_errors
 from permix.mallows.em import total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import MixturePosterior
-from permix.mallows.restarts import best_of_restarts
+from permix.mallows.restarts import MOST_EXACT, Everybody, best_of_restarts
 from permix.mallows.results import MallowsFit
+from permix.mallows.rounds.sharded import ShardedRounds, n_sampled
 from permix.mallows.rounds.statistics import responsibilities
+from permix.runtime.seeds import seed_sequence, stream_key
 from permix.runtime.threads import at_most
 
 # By which decays are moved for the derivative of ln P(row).
@@ -21,16 +28,52 @@ STEP = 1e-5
 
 
 def fit_mallows(
-    preferences: Preferences, settings: MallowsParameters, smaller: MallowsComponents | None = None
+    preferences: Preferences | Sharded, settings: MallowsParameters, smaller: MallowsComponents | None = None
 ) -> MallowsFit:
     """Fit a mixture by (Monte Carlo) EM from several starts and keep the best.
 
     Most of them begin with a ``smaller`` mixture of fewer components, where there is one.
     """
+    if isinstance(preferences, Sharded):
+        return _fit_shards(preferences, settings, smaller)
+    return _fit_rows(preferences, settings, smaller)
+
+
+def _fit_shards(data: Sharded, settings: MallowsParameters, smaller: MallowsComponents | None) -> MallowsFit:
+    """Fit agents in shards: starts are tried on a sample, and the best goes on with everybody.
+
+    Where what agents say fits into the memory of the client, as it would for a table, it is fitted there.
+    """
+    try:
+        few = data.distinct(2 * MOST_EXACT)
+        if few is not None:
+            return replace(_fit_rows(few, settings, smaller), sampled_from=data.n_agents)
+        n = n_sampled(data)
+        if n:
+            raise DataError(
+                f"{n:,} rows are comparisons, or rankings of some of the items, which are fitted by Monte "
+                f"Carlo; so many different rows in shards must be full rankings, or top lists with the rest "
+                "below; fit a part of them as one table"
+            )
+        key = stream_key(seed_sequence(settings.random_state).spawn(1)[0])
+        rows = ShardedRounds(data, settings.n_components, -math.log(settings.min_dispersion))
+        sample = data.sample(MOST_EXACT, key)
+        return _fit_rows(sample, settings, smaller, Everybody(rows, data.n_agents))
+    finally:
+        data.forget()
+
+
+def _fit_rows(
+    preferences: Preferences,
+    settings: MallowsParameters,
+    smaller: MallowsComponents | None,
+    everybody: Everybody | None = None,
+) -> MallowsFit:
+    """Fit a table, and then ``everybody``, of whom it is a sample."""
     which = preferences.equal_rows()  # agents who say the same are one row, with a count
     distinct = preferences._bare().collapse()
     profile = Profile.of(distinct)
-    found = best_of_restarts(profile, settings, smaller)
+    found = best_of_restarts(profile, settings, smaller, everybody)
     best, components = found.best, found.best.components
     with at_most(settings.n_jobs):
         # Exact where sums are affordable, and otherwise with more particles than in a round.
@@ -42,17 +85,23 @@ def fit_mallows(
         if components.n_components > 1 and not posterior.errors.any():
             moved = components.with_values(components.weights, components.centers, components.decays + STEP)
             scores = probabilities * (MixturePosterior(moved, distinct, 2, rng).log_joint - joint) / STEP
+    errors = share_errors(probabilities, profile.counts, components.weights, scores)
+    log_likelihood = total_log_likelihood(joint, posterior.errors, profile.counts)
+    if everybody is not None:  # the information of all, as the sample has it
+        errors = errors * math.sqrt(profile.n_agents / everybody.n_agents)
+        log_likelihood = best.log_likelihood
     return MallowsFit(
         settings=settings,
         components=components,
         probabilities=probabilities[which],
         counts=np.array(preferences.counts),
-        log_likelihood=total_log_likelihood(joint, posterior.errors, profile.counts),
+        log_likelihood=log_likelihood,
         history=best.history,
         start_log_likelihoods=found.reached,
         group_matches=found.agreement.matches,
         converged=best.converged,
         interrupted=found.interrupted,
-        share_errors=share_errors(probabilities, profile.counts, components.weights, scores),
+        share_errors=errors,
         restart_shares=found.agreement.shares,
+        sampled_from=None if everybody is None else everybody.n_agents,
     )

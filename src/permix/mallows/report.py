@@ -29,8 +29,9 @@ REFERENCE = (
 def found_groups(fit: MallowsFit) -> RankedGroups:
     """Return the groups as reports describe them."""
     mixture, counts = fit.components, np.asarray(fit.counts)
-    n = int(counts.sum())
+    n = fit.n_agents
     agents, sure = membership_numbers(fit.probabilities, counts)
+    agents = np.rint(agents * (n / counts.sum())).astype(np.int64)
     known = len(fit.group_matches) > 1
     most = mixture.n_items * (mixture.n_items - 1) // 2
     groups = []
@@ -81,6 +82,9 @@ def _what_intervals_hold(fit: MallowsFit) -> str:
         n = int(np.isfinite(shares).any(axis=1).sum())
         runs = all_of(len(shares), "restart") if n == len(shares) else f"{n} of {len(shares)} restarts"
         said += f"; they hold the sizes in {runs}, which fit as well as chance can tell"
+    if fit.sampled_from is not None and fit.sampled_from > fit.counts.sum():
+        n_sample = f"{int(fit.counts.sum()):,}"
+        said += f"; numbers of agents in groups are those in a random sample of {n_sample}, scaled to all"
     return f"{said}. Another number of groups gives other sizes."
 
 
@@ -111,7 +115,7 @@ def _verdict(fit: MallowsFit) -> Verdict:
 
 def subtitle(fit: MallowsFit) -> str:
     """Say what the report is about."""
-    n, items = int(fit.counts.sum()), len(fit.components.items)
+    n, items = fit.n_agents, len(fit.components.items)
     groups = count_of(fit.components.n_components, "group")
     return f"{count_of(n, 'agent')}, {count_of(items, 'item')}; Mallows mixture of {groups}"
 

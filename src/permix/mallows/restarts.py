@@ -21,6 +21,7 @@ from permix.mallows.agreement import Agreement, agreement
 from permix.mallows.climbs import Follow, Run
 from permix.mallows.crossings import Optima
 from permix.mallows.em import N_STOCHASTIC, MallowsEM
+from permix.mallows.exchanges import ExactRows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import same_optimum
 from permix.mallows.start import first_components, seeded_center
@@ -56,10 +57,20 @@ class Search(NamedTuple):
     interrupted: bool  # whether the user stopped it
 
 
+class Everybody(NamedTuple):
+    """All rows, where those that starts are tried on are a sample of them; and how many agents they are."""
+
+    rows: ExactRows
+    n_agents: int
+
+
 def best_of_restarts(
-    profile: Profile, settings: MallowsParameters, smaller: MallowsComponents | None = None
+    profile: Profile,
+    settings: MallowsParameters,
+    smaller: MallowsComponents | None = None,
+    everybody: Everybody | None = None,
 ) -> Search:
-    """Climb from ``settings.n_init`` starts and go on from the best.
+    """Climb from ``settings.n_init`` starts and go on from the best, with ``everybody`` at the end.
 
     With a ``smaller`` mixture most starts are that one with more components, at agents drawn at random.
     """
@@ -112,9 +123,11 @@ def best_of_restarts(
                 runs = [*runs, best]
         reached = np.array([_height(run) for run in runs])
         of_part = em
-        if part is not profile:
+        if part is not profile or everybody is not None:
             n_part = em.n_agents
             em = MallowsEM(profile, settings, stream_key(rng))
+            if everybody is not None:
+                em = MallowsEM.over(*everybody, em)
             reached *= em.n_agents / n_part
             best = run_all("all agents", [lambda follow: [em.climb(best.components, follow, 0)]])[0][0]
         if not em.exact:

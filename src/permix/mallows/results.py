@@ -60,7 +60,14 @@ class MallowsFit:
     share_errors: Array | None = None
     # (restarts, K): how large what matches each group is in restarts that fit as well, else NaN.
     restart_shares: Array | None = None
+    # How many agents were fitted, where data were in shards and rows are a random sample of those agents.
+    sampled_from: int | None = None
     known: Known = NOTHING  # of the rows and items, beside what was fitted
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents were fitted."""
+        return int(self.counts.sum()) if self.sampled_from is None else self.sampled_from
 
     @property
     def n_known(self) -> tuple[int, int]:
@@ -145,7 +152,7 @@ def component_table(fit: MallowsFit) -> pd.DataFrame:
             "share": components.weights,
             "share_low": fit.share_intervals[:, 0],
             "share_high": fit.share_intervals[:, 1],
-            "agents": fit.counts @ fit.probabilities,
+            "agents": fit.counts @ fit.probabilities * (fit.n_agents / fit.counts.sum()),
             "dispersion": components.dispersions,
             "expected_distance": [distribution.expected_distance() for distribution in each],
             "restarts_with_it": fit.recurrences,

@@ -15,6 +15,7 @@ def report(fit: MallowsFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a mixture of Mallows models, as plain values."""
     mixture = fit.components
     agents = np.bincount(fit.labels, weights=fit.counts, minlength=mixture.n_components)
+    agents = np.rint(agents * (fit.n_agents / fit.counts.sum()))
     known = len(fit.group_matches) > 1
     return {
         "model": fit.model,

@@ -1,0 +1,1 @@
+"""Data in shards, of which no process need hold all."""

@@ -1,0 +1,98 @@
+"""Groups and scores of agents in shards, written shard by shard."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from permix.data.shards.loading import Shard
+from permix.data.shards.sharded import Sharded
+from permix.errors import DataError
+from permix.files import atomic_writer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def predict_shards(model: Any, data: Sharded, folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """Write the group and the score of every agent in shards, a Parquet file for each shard.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One that has ``predict_proba`` and ``score_samples``.
+    data : Sharded
+        From :func:`permix.read_sharded`, over the items of the model.
+    folder : path
+        Made where it is missing. The workers write there, so on a cluster it must be a folder that all share.
+
+    Returns
+    -------
+    DataFrame
+        A row for each shard: its ``shard`` (name), ``file``, ``agents`` and their mean ``score``. The files
+        have a row for each agent, in the order of the data: ``agent``, counted from 1 over all shards,
+        ``group``, counted from 0 as in ``predict``, its ``probability``, and ``score``, ln P(what the agent
+        says).
+    """
+    import pandas as pd
+
+    if tuple(model.items_) != data.items:
+        raise DataError(
+            "the items of the shards are not those of the model; read them with items=model.items_"
+        )
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "model.permix"
+        model.save(path)
+        shared = (path.read_bytes(), os.path.abspath(folder), data.agents_before.tolist())
+    written = data.map(_answer, shared)
+    data.forget()
+    frame = pd.DataFrame(written, columns=Written._fields)
+    frame.insert(0, "shard", [recipe.name for recipe in data.recipes])
+    return frame
+
+
+class Written(NamedTuple):
+    """What a worker says of the file it wrote."""
+
+    file: str
+    agents: int
+    score: float
+
+
+@lru_cache(maxsize=2)
+def _model(saved: bytes) -> Any:
+    """Read a model once in each process: archives are zips of JSON and arrays, nothing in them runs."""
+    from permix.estimators.archive import load
+
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "model.permix"
+        path.write_bytes(saved)
+        return load(path)
+
+
+def _answer(shard: Shard, shared: tuple[bytes, str, list[int]]) -> Written:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise DataError("answers to shards are Parquet files: pip install 'permix[parquet]'") from None
+    saved, folder, before = shared
+    model, table, row_of = _model(saved), shard.table, shard.row_of
+    probabilities = model.predict_proba(table)
+    groups, scores = probabilities.argmax(axis=1), model.score_samples(table)
+    columns = {
+        "agent": np.arange(shard.first + 1, shard.first + 1 + len(row_of)),
+        "group": groups[row_of],
+        "probability": probabilities.max(axis=1)[row_of],
+        "score": scores[row_of],
+    }
+    path = Path(folder) / f"part-{before.index(shard.first):05d}.parquet"
+    with atomic_writer(path) as file:
+        pq.write_table(pa.table(columns), file)
+    return Written(str(path), len(row_of), float(scores[row_of].mean()))

@@ -1,0 +1,151 @@
+"""Where work on shards of data runs: in this process, or on the workers of a Dask cluster (``on_dask``).
+
+A shard is made where it is needed, by its recipe, and kept there: a sweep sends what is shared and gets back
+what is reduced. Whoever loses a shard, because its process died or memory was short, makes it anew; so work
+must depend on the shard and on what is shared alone, and may keep in the shard only what can be found again.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from permix.errors import PermixError, ShardError
+from permix.runtime.threads import run_in_threads, threads_here
+
+Reduce = Callable[[Any, Any], Any]
+
+
+class Recipe(NamedTuple):
+    """How to make a shard anew, anywhere: a function of a module, and what it takes."""
+
+    token: str  # the same for the same shard of the same data
+    name: str  # what messages call it
+    build: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+    def make(self) -> Any:
+        """Make the shard; errors name it."""
+        try:
+            return self.build(*self.arguments)
+        except (PermixError, OSError, MemoryError) as error:
+            reason = str(error) or type(error).__name__
+            raise ShardError(f"{self.name}: {reason}") from error
+
+
+def new_token() -> str:
+    """Return a name that no other data have."""
+    return uuid.uuid4().hex
+
+
+class Executor(Protocol):
+    """What fits need of an engine."""
+
+    def map_shards(
+        self,
+        work: Callable[[Any, Any], Any],
+        shards: Sequence[Recipe],
+        shared: Any = None,
+        reduce: Reduce | None = None,
+    ) -> Any:
+        """Return ``work(shard, shared)`` of all shards as a list, or reduced, in the order of the shards."""
+
+    def forget(self, shards: Sequence[Recipe]) -> None:
+        """Let go of the shards that are kept."""
+
+
+class Held:
+    """Shards that a process keeps; of more than ``most`` those go that were used longest ago."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most
+        self._kept: OrderedDict[str, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, recipe: Recipe) -> Any:
+        """Return a shard, made if it is not here."""
+        with self._lock:
+            if recipe.token in self._kept:
+                self._kept.move_to_end(recipe.token)
+                return self._kept[recipe.token]
+        made = recipe.make()  # not under the lock: others need theirs
+        with self._lock:
+            self._kept[recipe.token] = made
+            while self.most is not None and len(self._kept) > self.most:
+                self._kept.popitem(last=False)
+        return made
+
+    def forget(self, tokens: Sequence[str]) -> None:
+        """Let go of some."""
+        with self._lock:
+            for token in tokens:
+                self._kept.pop(token, None)
+
+
+class InOrder:
+    """Results that come in any order, taken in theirs: a list, or reduced as soon as it is their turn."""
+
+    def __init__(self, reduce: Reduce | None) -> None:
+        self._reduce, self._waiting, self._next = reduce, dict[int, Any](), 0
+        self._results: list[Any] = []
+        self._lock = threading.Lock()
+
+    def add(self, index: int, result: Any) -> None:
+        """Take one in."""
+        with self._lock:
+            self._waiting[index] = result
+            while self._next in self._waiting:
+                result = self._waiting.pop(self._next)
+                self._next += 1
+                if self._reduce is None or not self._results:
+                    self._results.append(result)
+                else:
+                    self._results[0] = self._reduce(self._results[0], result)
+
+    @property
+    def result(self) -> Any:
+        """What came of all."""
+        return self._results if self._reduce is None else self._results[0]
+
+
+class Here:
+    """This process: shards one after another, or several at once in threads.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Shards at the same time; left out, as many as there are processors. 1: one after another.
+    most_held : int, optional
+        Shards kept in memory; others are read again in every sweep. Left out, all.
+    """
+
+    def __init__(self, n_jobs: int | None = None, most_held: int | None = None) -> None:
+        self.n_jobs = n_jobs
+        self._held = Held(most_held)
+
+    def map_shards(
+        self,
+        work: Callable[[Any, Any], Any],
+        shards: Sequence[Recipe],
+        shared: Any = None,
+        reduce: Reduce | None = None,
+    ) -> Any:
+        """Return ``work(shard, shared)`` of all shards as a list, or reduced, in the order of the shards."""
+        found = InOrder(reduce)
+
+        def one(index: int) -> None:
+            found.add(index, work(self._held.get(shards[index]), shared))
+
+        if len(shards) == 1 or threads_here(self.n_jobs) == 1:  # all threads for the rows of one shard
+            for index in range(len(shards)):
+                one(index)
+        else:
+            run_in_threads(one, range(len(shards)), self.n_jobs)
+        return found.result
+
+    def forget(self, shards: Sequence[Recipe]) -> None:
+        """Let go of the shards that are kept."""
+        self._held.forget([shard.token for shard in shards])

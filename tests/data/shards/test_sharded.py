@@ -1,0 +1,123 @@
+"""Data in shards: what is read is what one file would have, however agents are divided."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import permix
+from permix.data.shards.sharded import Sharded, read_sharded
+from permix.datasets import make_mallows_mixture
+from permix.errors import DataError, PermixWarning, ShardError
+from permix.runtime.executors import Here
+
+KEY = np.array([1, 2], dtype=np.uint64)
+
+
+@pytest.fixture(scope="module")
+def votes():
+    drawn = make_mallows_mixture(500, 6, 2, dispersion=0.4, random_state=3).data
+    lists = [order[: 1 + at % 6].tolist() for at, order in enumerate(drawn.orders)]
+    return permix.Rankings.from_orders(lists, items=drawn.items, counts=1 + np.arange(500) % 3)
+
+
+@pytest.mark.parametrize("executor", [Here(1), Here(3), Here(1, most_held=2)], ids=["one", "threads", "few"])
+def test_the_same_however_agents_are_divided(votes, executor):
+    whole = permix.Preferences.from_rankings(votes)
+    parts = [Sharded.of(votes, n, executor) for n in (1, 2, 7)]
+    for data in parts:
+        assert (data.n_agents, data.n_rows, data.items) == (votes.n_agents, 500, votes.items)
+        assert np.array_equal(data.pairwise_counts(), votes.pairwise_counts())
+        assert data.distinct(10**6) == whole.collapse()
+        assert data.distinct(3) is None
+        assert data.sample(60, KEY) == parts[0].sample(60, KEY)
+    assert parts[0].sample(60, KEY).n_agents == 60
+    assert parts[0].sample(60, KEY + np.uint64(1)) != parts[0].sample(60, KEY)
+    assert parts[2].sample(10**6, KEY) == whole.collapse()
+
+
+def test_a_sample_is_one_of_agents(votes):
+    """Every agent is as likely to be in it: shares of a row that stands for many are those of its count."""
+    data = Sharded.of(votes, 3)
+    table = data.distinct(10**6)
+    row = int(np.argmax(table.counts))
+    share = table.counts[row] / table.n_agents
+    drawn = 0
+    for seed in range(200):
+        sample = data.sample(100, np.array([seed, 5], dtype=np.uint64))
+        same = [at for at in range(len(sample)) if sample[[at]]._row_keys() == table[[row]]._row_keys()]
+        drawn += sum(int(sample.counts[at]) for at in same)
+    error = np.sqrt(share * (1 - share) / 20_000)
+    assert abs(drawn / 20_000 - share) < 4 * error
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "soi"])
+def test_a_folder_of_files(votes, tmp_path, form):
+    for at, first in enumerate(range(0, 500, 200)):
+        permix.write(votes[first : first + 200], tmp_path / f"part-{at}.{form}")
+    (tmp_path / "_SUCCESS").write_text("")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PermixWarning)
+        data = read_sharded(tmp_path)
+        assert data.n_shards == 3
+        assert data.n_agents == votes.n_agents
+        names = tuple(map(str, votes.items)) if isinstance(data.items[0], str) else votes.items
+        assert data.items == names
+        assert np.array_equal(data.pairwise_counts(), votes.pairwise_counts())
+        again = read_sharded(str(tmp_path / "part-*"))
+        assert again.distinct(10**6) == data.distinct(10**6)
+
+
+def test_items_that_a_shard_does_not_know(tmp_path):
+    (tmp_path / "a.csv").write_text("rank1,rank2\nAnn,Bo\nBo,Ann\n")
+    (tmp_path / "b.csv").write_text("rank1,rank2\nCy,Bo\nBo,\n")
+    data = read_sharded(tmp_path)
+    assert data.items == ("Ann", "Bo", "Cy")
+    both = permix.Rankings.from_orders([["Ann", "Bo"], ["Bo", "Ann"], ["Cy", "Bo"], ["Bo"]], items=data.items)
+    assert np.array_equal(data.pairwise_counts(), both.pairwise_counts())
+    with pytest.raises(ShardError, match=r"b\.csv: 'Cy' .*not among the items given"):
+        read_sharded(tmp_path, items=["Ann", "Bo"])
+
+
+def test_what_is_wrong_with_a_shard_is_told_with_its_name(tmp_path):
+    (tmp_path / "a.soc").write_text("not a PrefLib file\n")
+    with pytest.raises(ShardError, match=r"a\.soc: "):
+        read_sharded(tmp_path)
+    with pytest.raises(DataError, match="no files"):
+        read_sharded(tmp_path / "*.xyz")
+    (tmp_path / "a.soc").unlink()
+    (tmp_path / "a.csv").write_text("rank1,rank2\nAnn,Bo\nBo,Ann\n")
+    data = read_sharded(tmp_path)
+    (tmp_path / "a.csv").unlink()
+    with pytest.raises(ShardError, match=r"a\.csv: "):
+        data.pairwise_counts()
+
+
+def test_judgements_of_readers_are_repeated_once_and_cleaning_is_counted(tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("rank1,rank2\nAnn,Bo\nBo,overvote\n")
+    data = read_sharded(tmp_path)
+    overvotes = [n for step, n in data.cleaned.items() if step.startswith("overvotes")]
+    assert overvotes == [3]
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("voter,item,rating\n1,Tea,2\n1,TEA,3\n2,Tea,3\n2,TEA,1\n")
+    with pytest.warns(PermixWarning) as caught:
+        read_sharded(tmp_path, layout="ratings")
+    said = [str(each.message) for each in caught]
+    assert len(said) == len(set(said))
+    assert any("a.csv and 2 more" in each and "look alike" in each for each in said)
+
+
+def test_partitions_of_dask(votes):
+    frames = pytest.importorskip("dask.dataframe")
+    import dask.bag
+    import pandas as pd
+
+    lists = [[int(item) for item in order if item >= 0] for order in votes.expand().orders]
+    bag = dask.bag.from_sequence(lists, npartitions=4)
+    assert np.array_equal(read_sharded(bag).pairwise_counts(), votes.pairwise_counts())
+    frame = pd.DataFrame({"rank1": ["Ann", "Bo", "Cy", "Cy"], "rank2": ["Bo", "Cy", "Ann", "Bo"]})
+    data = read_sharded(frames.from_pandas(frame, npartitions=2))
+    assert (data.n_shards, data.n_agents, data.items) == (2, 4, ("Ann", "Bo", "Cy"))
