@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -58,24 +57,25 @@ class Executor(Protocol):
 
 
 class Held:
-    """Shards that a process keeps; of more than ``most`` those go that were used longest ago."""
+    """Shards that a process keeps: the first ``most``.
+
+    Sweeps go through all shards in turn, so that keeping those used last would keep none until its turn.
+    """
 
     def __init__(self, most: int | None = None) -> None:
         self.most = most
-        self._kept: OrderedDict[str, Any] = OrderedDict()
+        self._kept: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def get(self, recipe: Recipe) -> Any:
         """Return a shard, made if it is not here."""
         with self._lock:
             if recipe.token in self._kept:
-                self._kept.move_to_end(recipe.token)
                 return self._kept[recipe.token]
         made = recipe.make()  # not under the lock: others need theirs
         with self._lock:
-            self._kept[recipe.token] = made
-            while self.most is not None and len(self._kept) > self.most:
-                self._kept.popitem(last=False)
+            if self.most is None or len(self._kept) < self.most:
+                self._kept[recipe.token] = made
         return made
 
     def forget(self, tokens: Sequence[str]) -> None:
