@@ -181,9 +181,11 @@ def _read_cells(
         if codes or ignore or not plain_call or delimiter or row_column is not None or repeated != "error":
             raise DataError(f"{path}: options for tables say nothing about a .cat file")
         return read_categories(path, new_rows)
-    kind = is_polis(path) if plain_call else None
+    kind = is_polis(path) if layout == "auto" and header is None and row is None else None
     if kind is not None:
-        return read_polis(path, kind, codes, new_rows, [str(name) for name in groups])
+        left = [ignore] if isinstance(ignore, str | int) else list(ignore)
+        of_people = [str(name) for name in groups]
+        return read_polis(path, kind, codes, new_rows, of_people, [str(name) for name in left])
     if row is not None:
         layout, header = "long", True
     table = _table_of_file(path, delimiter, header, layout, codes, sheet).without(ignore)

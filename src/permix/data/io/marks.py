@@ -30,7 +30,7 @@ _NOBODY = frozenset(
 # Of ballots and of ranks; with ``vote``, ``ballot`` and the like after it, or without.
 _STATE = re.compile(
     r"\(?(?:invalid|spoil(?:ed|t)|informal|void(?:ed)?|rejected|abstain(?:ed|s)?|abstention|exhausted|blank|"
-    r"empty|null|skipped)(?:vote|ballot|ballotpaper|paper|rank|ranking|choice|selection|preference)?s?\)?"
+    r"empty|null|skipped)(?:vote|ballot|ballotpaper|paper|rank|ranking|choice|selection|preference|contest)?s?\)?"
 )
 _DASHES = ("-", "--", "—", "–")
 

@@ -24,7 +24,7 @@ from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import as_objects
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
-from permix.errors import DataError, FileFormatError
+from permix.errors import Argument, DataError, FileFormatError
 
 VOTES = ("timestamp", "comment-id", "voter-id", "vote")
 WIDE = ("participant", "group-id", "n-comments", "n-votes", "n-agree", "n-disagree")
@@ -50,17 +50,23 @@ def read_polis(
     codes: MissingCodes,
     new_rows: bool = False,
     group_columns: Sequence[str] = (),
+    ignore: Sequence[str] = (),
 ) -> Cells:
     """Read the votes of a Polis conversation as a matrix of participants and statements.
 
     ``codes`` are votes that count as missing, such as "pass", or 0, as the file writes it. Statements are
-    called by their numbers, and have their texts as an attribute.
+    called by their numbers, and have their texts as an attribute. Columns to ``ignore`` may be statements,
+    or columns that somebody added.
     """
     text = read_text(path)
     lines = csv.reader(io.StringIO(text, newline=""))
     names = [name.strip() for name in next(lines)]
-    found = _latest(path, names, lines) if kind == "votes" else _wide(path, names, lines)
-    cells, note = found
+    for name in ignore:
+        if name not in names:
+            raise no_column(path, name, " to ignore", names)
+        if kind == "votes" and name in VOTES:
+            raise DataError(f"{path}: column {name!r} says who voted how and when, and cannot be left out")
+    cells, note = _latest(path, names, lines) if kind == "votes" else _wide(path, names, lines, ignore)
     if not cells:
         raise DataError(f"{path}: nobody voted")
     people = sorted({who for who, _ in cells}, key=_number)
@@ -88,14 +94,16 @@ def read_polis(
     )
 
 
-def read_polis_votes(path: PathLike, group_columns: Sequence[str] = ()) -> Preferences:
+def read_polis_votes(
+    path: PathLike, group_columns: Sequence[str] = (), ignore: Sequence[str] = ()
+) -> Preferences:
     """Read a Polis conversation as preferences: what somebody agrees with is above what they pass or reject.
 
     Statements that were not shown are unknown. ``metadata["CLEANING"]`` says that votes were read so.
     """
     kind = is_polis(path)
     assert kind is not None
-    cells = read_polis(path, kind, MissingCodes(None), group_columns=group_columns)
+    cells = read_polis(path, kind, MissingCodes(None), group_columns=group_columns, ignore=ignore)
     score = {"agree": 1.0, "pass": 0.0, "disagree": -1.0}
     values = np.array([score[str(value)] for value in cells.values.tolist()])
     names = tuple(cells.column_names or ())
@@ -162,16 +170,16 @@ def _latest(
 
 
 def _wide(
-    path: PathLike, names: list[str], lines: Iterator[list[str]]
+    path: PathLike, names: list[str], lines: Iterator[list[str]], ignore: Sequence[str] = ()
 ) -> tuple[dict[tuple[str, str], str], str]:
     """Return the votes of a wide file; the columns that count votes are left out."""
     cells: dict[tuple[str, str], str] = {}
     who = names.index("participant")
-    statements = [place for place, name in enumerate(names) if name not in WIDE]
+    statements = [place for place, name in enumerate(names) if name not in (*WIDE, *ignore)]
     for place in statements:
         if not names[place].isdecimal():
             said = f"column {names[place]!r} is no statement, which have numbers, and none that Polis writes"
-            raise _wrong(path, lines, f"{said}; leave it out")
+            raise DataError(f"{path}: {said}; leave it out with ", Argument("ignore", names[place]))
     seen: set[str] = set()
     for line in lines:
         if not line:
@@ -184,7 +192,7 @@ def _wide(
         for place in statements:
             if line[place].strip():
                 cells[line[who], names[place]] = _vote(path, lines, line[place])
-    return cells, f" without {', '.join(WIDE[1:])}"
+    return cells, f" without {', '.join([*WIDE[1:], *ignore])}"
 
 
 def _vote(path: PathLike, lines: Iterator[list[str]], text: str) -> str:

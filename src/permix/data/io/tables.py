@@ -299,6 +299,7 @@ def from_table(
     if layout == "orders":
         detection.refuse_other_columns(table, wide, named_items=names is not None)
         if names is None:
+            detection.refuse_places_as_items(table, wide)
             refuse_numbers_among_names(table, wide)
             table = detection.without_nobody(table, detection.ordered_places(table, wide))
     spoken = _Spoken.of(table, wide, counts, covariates, zero_is_none=layout == "ranks")

@@ -25,7 +25,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from permix.data.io.column_names import LONG_RANKS, plain
-from permix.data.io.forms.rank_words import CARDINALS, ORDINALS
+from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
 from permix.data.io.marks import says_nobody, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
@@ -95,6 +95,19 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             *_OR_NAME_IT,
             "; if it is a place, ",
             "rename it" if places else Wording("pass items=[...]", "call the columns pos1, pos2, …"),
+        )
+
+
+def refuse_places_as_items(table: Table, wide: list[int]) -> None:
+    """Refuse an ordering whose entries are all places, such as ``1st choice``: its columns are the items."""
+    if table.numbered or any(is_place(table.names[place]) for place in wide):
+        return
+    found = list(dict.fromkeys(entry for place in wide for entry in _entries(table, place)))
+    told = [entry for entry in found if re.search(r"[^\W\d_]", entry) and rank_of(entry) is not None]
+    if len(told) > 1 and len(told) >= len(found) - 1:
+        raise DataError(
+            f"{table.source}: the entries are places, such as {told[0]!r}, so each column is an item; say ",
+            *(_RANKS, ", and leave other columns out with ", Argument("ignore")),
         )
 
 
