@@ -140,7 +140,7 @@ def _names(line: str) -> list[str]:
 
 
 def _number(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdecimal() else (2**62, text)
+    return (int(text), "") if text.isdecimal() and len(text) < 19 else (2**62, text)
 
 
 def _latest(

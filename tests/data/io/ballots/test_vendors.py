@@ -306,3 +306,28 @@ def test_clear_ballots_columns_in_quotes_or_another_order(read, change):
 def test_a_choice_that_is_not_called_so_is_not_passed_over(read):
     with pytest.raises(FileFormatError, match="Choi_2_1"):
         read(CLEAR.replace("Choice_2_1", "Choi_2_1"))
+
+
+# -- numbers without bound -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["precinct,rank1,rank2,weight\n{}", "pos1,pos2,count\n{}"])
+def test_sums_of_counts_do_not_begin_anew(read, form):
+    """Of 64 bits, the sum was a smaller number."""
+    row = "Ann,Bo,9007199254740991\n"
+    row = f"N,{row}" if "precinct" in form else row
+    with pytest.raises(DataError, match="add up to"):
+        read(form.format(row * 3000))
+    assert read(form.format(row)).n_agents == 9007199254740991
+
+
+def test_statements_of_polis_with_endless_numbers(read):
+    votes = read(f"timestamp,datetime,comment-id,voter-id,vote\n1,x,{'9' * 5000},0,1\n1,x,3,0,-1\n")
+    assert votes.items == ("3", "9" * 5000)
+
+
+def test_a_report_without_contests(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"@type": "CVR.CastVoteRecordReport", "CVR": [], "Election": []}))
+    with pytest.raises(DataError, match="lists no contests"):
+        permix.read(path)

@@ -79,7 +79,7 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     """
     # Columns that nobody named are called 1, 2, …, which tells nothing.
     places = [] if table.numbered else [place for place in wide if is_place(table.names[place])]
-    others = [place for place in wide if place not in places]
+    others = sorted(set(wide) - set(places))
     why = f"it is not called a place, as {table.names[places[0]]!r} is" if places else ""
     if not places:
         others = [] if named_items else _strangers(table, wide)
@@ -256,9 +256,12 @@ def _refuse_a_stranger(table: Table, wide: list[int], ranks: Array) -> None:
     """
     if len(wide) < 3 or table.n_rows < 2:
         return
-    for at, place in enumerate(wide):
-        rest = np.delete(ranks, at, axis=1)
-        here = ranks[:, at]
+    k = len(wide)
+    # Without it, each row adds up to 1 + … + (k - 1).
+    filled = np.nan_to_num(ranks)
+    could_be = (filled.sum(axis=1)[:, None] - filled == k * (k - 1) / 2).all(axis=0)
+    for at in np.flatnonzero(could_be).tolist():
+        place, rest, here = wide[at], np.delete(ranks, at, axis=1), ranks[:, at]
         tied = (rest == here[:, None]).any(axis=1) | ~(here > 0)
         strict = np.all(np.sort(rest, axis=1) == np.arange(1, rest.shape[1] + 1))
         if tied.all() and strict:
