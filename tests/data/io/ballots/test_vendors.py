@@ -70,6 +70,14 @@ def test_every_version_of_votekits_files(read, version):
     assert votes.counts.tolist() == [2, 1]
 
 
+@pytest.mark.parametrize("head", ["precinct,rank1,rank2", "pos1,pos2"])
+def test_sets_elsewhere_are_no_candidates(read, head):
+    first = "N\t" if "precinct" in head else ""
+    rows = f"{first}frozenset({{'A'}})\tfrozenset({{'B'}})\n{first}frozenset({{'B'}})\tfrozenset({{'~'}})\n"
+    with pytest.raises(DataError, match="set of candidates"):
+        read(head.replace(",", "\t") + "\n" + rows, "x.tsv")
+
+
 def test_scores_beside_rankings_are_counted_and_scores_alone_refused(read):
     text = VOTEKIT["PreferenceProfile"].replace(",,,&,{'C'}", "5,1,0,&,{'C'}")
     assert found(read(text))["ballots with scores beside their rankings"] == 1
@@ -79,7 +87,12 @@ def test_scores_beside_rankings_are_counted_and_scores_alone_refused(read):
 
 @pytest.mark.parametrize(
     ("old", "new", "why"),
-    [("{'C'},{'A'},,&", "{'C'},{'A'},,,&", "no &"), ("2.0", "3/2", "3/2"), ("{'C'},{'A'}", "{'C'},A", "set")],
+    [
+        ("{'C'},{'A'},,&,1.0,&", "{'C'},{'A'},,&,1", "too few"),
+        ("{'C'},{'A'},,&", "{'C'},{'A'},,,&", "no &"),
+        ("2.0", "3/2", "3/2"),
+        ("{'C'},{'A'}", "{'C'},A", "set"),
+    ],
 )
 def test_votekit_lines_that_are_no_ballots(read, old, new, why):
     with pytest.raises(DataError, match=why):

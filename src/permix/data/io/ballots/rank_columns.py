@@ -23,7 +23,7 @@ from permix.data.io.containers.lines import read_lines
 from permix.data.io.containers.text import said_delimiter
 from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out
 from permix.data.io.layouts.detection import joined_items
-from permix.data.io.marks import says_nobody, says_several
+from permix.data.io.marks import refuse_sets, says_nobody, says_several
 from permix.data.io.text_files import EXCEL, TABLES, TEXT_TABLES, plain_suffix
 from permix.data.labels import Array
 from permix.errors import DataError
@@ -179,6 +179,7 @@ def read(source: Source, contest: str | None) -> Ballots:
     codes = np.column_stack([marks.coded(columns[by_rank[rank]]) for rank in range(1, len(by_rank) + 1)])
     if not marks.candidates:
         raise DataError(f"{source.path}: no ballot names a candidate")
+    refuse_sets(source.path, marks.candidates)
     for joined in joined_items(marks.candidates):
         row = int(np.argmax((codes == marks.candidates[joined]).any(axis=1)))
         raise DataError(

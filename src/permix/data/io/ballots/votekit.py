@@ -45,7 +45,7 @@ def recognized(source: Source) -> str | None:
     if first == "Candidates" and len(lines) > 2 and "Ranking_1" in lines[2]:
         return "a line of candidates above columns Ranking_1 and so on"
     under = lines[1] if len(lines) > 1 else ""
-    if "Ranking_1" in first.split(",") and "frozenset(" in under:
+    if "Ranking_1" in first.replace('"', "").split(",") and "frozenset(" in under:
         return "columns Ranking_1 and so on hold sets"
     names = {name.strip().lower() for name in first.split(",")}
     if names in ({"weight", "ranking"}, {"weight", "ranking", "scores"}) and "({" in under:
@@ -85,9 +85,9 @@ def read(source: Source, contest: str | None) -> Ballots:
         if not line.strip():
             continue
         entries = next(csv.reader(io.StringIO(_BARE_SET.sub(r'"\g<0>"', line))))
-        if len(entries) <= max([weight_at, *marks[:-1], *(at for _, at in places)]):
+        if len(entries) <= max([weight_at, *marks, *(at for _, at in places)]):
             raise source.fail("", f"line {number}: {len(entries)} entries are too few")
-        if any(entries[at] != "&" for at in marks if at < len(entries)):
+        if any(entries[at] != "&" for at in marks):
             raise source.fail("", f"line {number}: no & where the line of names has one")
         sets = _whole_ranking(entries[whole]) if whole is not None else [entries[at] for _, at in places]
         rows.append(_ballot(source, number, body.names, sets))
