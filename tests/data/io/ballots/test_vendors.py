@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -343,4 +344,12 @@ def test_a_report_without_contests(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps({"@type": "CVR.CastVoteRecordReport", "CVR": [], "Election": []}))
     with pytest.raises(DataError, match="lists no contests"):
+        permix.read(path)
+
+
+def test_a_zip_of_something_else_is_told(tmp_path):
+    path = tmp_path / "votes.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("votes.csv", "rank1,rank2\nAnn,Bo\n")
+    with pytest.raises(DataError, match=r"a zip of 'votes\.csv'.* unpack"):
         permix.read(path)
