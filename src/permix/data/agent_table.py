@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.data.attributes import NONE, Attributes
-from permix.data.labels import Array, Label, OverItems, clean_agents, clean_items
+from permix.data.labels import Array, Label, OverItems, clean_agents, clean_items, refuse_sums_beyond
 from permix.errors import DataError
 from permix.files import MAX_BYTES_VARIABLE, unpacking_limit
 from permix.runtime.seeds import generator
@@ -48,6 +48,7 @@ class AgentTable(OverItems, ABC):
     ) -> Self:
         """Set attributes once, arrays read-only; counts of one and agents 0, 1, … where there are none."""
         counts = np.ones(n, dtype=np.int64) if counts is None else np.asarray(counts, dtype=np.int64)
+        refuse_sums_beyond(counts)
         about = {"items": items, "_agents": clean_agents(agents, n), "metadata": dict(metadata or {})}
         beside = {
             "covariates": covariates.checked(n, "rows"),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.data.attributes import NONE, Attributes
-from permix.data.labels import Array, Label, some_names
+from permix.data.labels import Array, Label, refuse_sums_beyond, some_names
 from permix.errors import DataError
 
 # The candidate of an overvote of which a file does not say who was marked.
@@ -71,6 +71,7 @@ class Ballots:
         if len(set(self.items)) < len(self.items):
             raise DataError("two candidates have the same name; tell them apart")
         refuse_ranks(self.n_ranks)
+        refuse_sums_beyond(self.counts)
 
     def __len__(self) -> int:
         return len(self.counts)

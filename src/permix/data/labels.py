@@ -323,6 +323,20 @@ def clean_counts(counts: object | None, n: int, name: Callable[[int], str]) -> A
     return values.astype(np.int64)
 
 
+# Beyond it, sums of counts are no whole numbers any more in floating point, and soon none at all.
+MOST_AGENTS = 2**53
+
+
+def refuse_sums_beyond(counts: Array) -> None:
+    """Refuse counts whose sum would not be exact, or would start again at the least number."""
+    total = float(counts.sum(dtype=np.float64))
+    if total > MOST_AGENTS:
+        raise DataError(
+            f"the counts add up to {total:.3g} agents, more than can be counted exactly ({MOST_AGENTS:,}); "
+            f"row {int(np.argmax(counts)) + 1} alone has {int(counts.max()):,}. Divide the counts"
+        )
+
+
 def resolve_item(item: object, items: Sequence[Label], index: dict[Label, int]) -> int:
     """Index of one item given by name, or by index where no name is an integer."""
     label = clean_label(item)

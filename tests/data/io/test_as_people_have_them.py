@@ -97,6 +97,24 @@ def test_two_questions_are_not_one_ranking(read):
     assert "Food [P]" in said
 
 
+@pytest.mark.parametrize("column", ["Your age", "Any comments?"])
+def test_questions_that_one_column_answers_are_set_apart(read, column):
+    """The words were taken for items before, or the hint was to read them so."""
+    rows = ["1st choice,2nd choice,{}", "2nd choice,1st choice,{}", "2nd choice,1st choice,{}"]
+    answers = ("20", "31", "44") if "age" in column else ('"nice, ok"', "", "good")
+    lines = [f"x,{row.format(answer)}" for row, answer in zip(rows, answers, strict=True)]
+    votes, said = read(f"Timestamp,Rank [P],Rank [S],{column}\n" + "\n".join(lines) + "\n")
+    assert lists(votes) == strict("PS", "SP", "SP")
+    assert column in said
+    assert column in votes.metadata["OTHER COLUMNS"]
+
+
+def test_places_are_no_items_of_an_ordering(read):
+    text = "tea,milk\n1st choice,2nd choice\n2nd choice,1st choice\n"
+    with pytest.raises(DataError, match="'1st choice', so each column is an item"):
+        read(text, layout="orders", header=True)
+
+
 def test_a_column_of_the_form_is_kept_beside_the_votes(read):
     votes, _ = read(GRID.format("Timestamp,Town", *["x,Rome,"] * 3), group_columns=["Town"])
     assert votes.covariates["Town"].tolist() == ["Rome"] * 3

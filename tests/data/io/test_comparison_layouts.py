@@ -290,3 +290,18 @@ def test_a_hundred_damaged_copies_leave_other_lines_alone(read, text):
         assert others <= found
         assert (found - others).total() <= 3  # what one line may say
     assert refused > 10
+
+
+@pytest.mark.parametrize("sides", [("_best", "_worst"), (" most", " least"), ("_b", "_w")])
+def test_answers_without_what_was_shown_are_no_ranks(read, sides):
+    """Numbers of items looked like ranks of the questions."""
+    best, worst = sides
+    head = ",".join(f"Q{task}{side}" for task in (1, 2) for side in (best, worst))
+    with pytest.raises(DataError, match="which items it showed"):
+        read(f"id,{head}\n1,1,2,3,4\n2,2,1,4,3\n")
+
+
+def test_respondents_of_sawtooth(read):
+    votes = read("sys_RespNum,Set,Item1,Item2,Item3,Best,Worst\n7,1,a,b,c,a,c\n7,2,b,d,e,d,e\n")
+    assert list(stated(votes)) == [7]
+    assert len(stated(votes)[7]) == 6

@@ -119,6 +119,56 @@ def test_categories_are_a_matrix(tmp_path):
     assert said == {(row, name): word for row in (0, 1) for name, word in one.items()} | {(2, "tea"): "Yes"}
 
 
+@pytest.mark.parametrize("ending", ["xlsx", "parquet", "jsonl", "tsv"])
+@pytest.mark.parametrize("text", [VOTES, WIDE], ids=["votes", "participants"])
+def test_in_other_files_than_csv(tmp_path, text, ending):
+    """The columns that count votes became statements there."""
+    pd = pytest.importorskip("pandas")
+    (tmp_path / "x.csv").write_text(text)
+    frame = pd.read_csv(tmp_path / "x.csv", dtype=str if ending == "tsv" else None)
+    path = tmp_path / f"x.{ending}"
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    elif ending == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    elif ending == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, sep="\t", index=False)
+    assert cells_of(path) == cells_of(tmp_path / "x.csv")
+    assert permix.read(path) == permix.read(tmp_path / "x.csv")
+    if text is WIDE:
+        known = permix.read(path, group_columns=["group-id"]).covariates["group-id"]
+        assert (
+            known.tolist()[:2]
+            == permix.read(tmp_path / "x.csv", group_columns=["group-id"]).covariates["group-id"].tolist()[:2]
+        )
+        assert cells_of(path, ignore="group-id") == cells_of(path)
+
+
+def test_columns_that_are_left_out_leave_the_others_what_they_are(tmp_path):
+    """The columns that count votes became statements where another was left out."""
+    wide = tmp_path / "participants-votes.csv"
+    wide.write_text(WIDE)
+    whole = cells_of(wide)
+    assert cells_of(wide, ignore="group-id") == whole
+    assert cells_of(wide, ignore=["1"]) == {key: vote for key, vote in whole.items() if key[1] == "0"}
+    wide.write_text(
+        WIDE.replace("participant,", "participant,xid,")
+        .replace("\n7,", "\n7,a,")
+        .replace("\n8,", "\n8,b,")
+        .replace("\n9,", "\n9,c,")
+    )
+    with pytest.raises(DataError, match="leave it out with ignore='xid'"):
+        permix.read(wide)
+    assert cells_of(wide, ignore="xid") == whole
+    assert permix.read(wide, ignore="xid").items == ("0", "1")
+    with pytest.raises(DataError, match="no column 'yid'"):
+        permix.read(wide, ignore="yid")
+
+
 @pytest.mark.realdata
 def test_both_files_of_a_real_conversation_say_the_same(data_folder):
     for name in ("scoop-hivemind.ubi", "15-per-hour-seattle"):

@@ -36,7 +36,7 @@ from permix.data.io.containers.lines import read_lines
 from permix.data.io.containers.numpy_files import read_sparse
 from permix.data.io.headers import NOTHING, has_header, is_number, split_header
 from permix.data.io.item_table import attributes_from
-from permix.data.io.polis import is_polis, read_polis
+from permix.data.io.polis import is_polis, kind_by_names, read_polis
 from permix.data.io.table_columns import Table, decimal_points, missing_mask, naturals
 from permix.data.io.text_files import PathLike, check_file, plain_suffix
 from permix.data.labels import Array, Label, as_column, as_objects, factorize, repeats
@@ -181,12 +181,17 @@ def _read_cells(
         if codes or ignore or not plain_call or delimiter or row_column is not None or repeated != "error":
             raise DataError(f"{path}: options for tables say nothing about a .cat file")
         return read_categories(path, new_rows)
-    kind = is_polis(path) if plain_call else None
+    listed_ignore = [str(name) for name in ([ignore] if isinstance(ignore, str | int) else ignore)]
+    kind = is_polis(path) if layout == "auto" and header is None and row is None else None
     if kind is not None:
-        return read_polis(path, kind, codes, new_rows, [str(name) for name in groups])
+        return read_polis(path, kind, codes, new_rows, [str(name) for name in groups], listed_ignore)
     if row is not None:
         layout, header = "long", True
-    table = _table_of_file(path, delimiter, header, layout, codes, sheet).without(ignore)
+    table = _table_of_file(path, delimiter, header, layout, codes, sheet)
+    kind = kind_by_names(table.names) if layout == "auto" and header is None and row is None else None
+    if kind is not None:  # in another file than CSV
+        return read_polis(path, kind, codes, new_rows, [str(name) for name in groups], listed_ignore, table)
+    table = table.without(ignore)
     whole = table
     table, beside = table.set_apart(groups)
     if row is not None:

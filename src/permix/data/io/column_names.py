@@ -24,7 +24,7 @@ USUAL_NAMES = {
         *("reviewer", "subject", "user", "voter", "ballot", "response", "annotator", "evaluator", "labeler"),
         *("student", "employee", "member", "wähler", "teilnehmer", "votant", "électeur"),
     )
-    | {"castvoterecord"},
+    | {"castvoterecord", "sysrespnum", "respnum", "respid"},
     "item": _with_ids(
         *("alternative", "book", "candidate", "comment", "film", "item", "joke", "movie", "object"),
         *("option", "product", "song", "statement"),

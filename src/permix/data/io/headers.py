@@ -118,8 +118,9 @@ def has_header(
     over_numbers = {
         place for place in filled if below[place] - NOTHING and all(number(entry) for entry in below[place])
     }
+    numbers_over = over_numbers.difference(words)
     # Numbers over numbers: those of data, unless they could be names, as 2019, 2020, 2021 are.
-    values = [first[place] for place in filled if place in over_numbers and place not in words]
+    values = [first[place] for place in filled if place in numbers_over]
     plausible = len(set(values)) == len(values) and all(re.fullmatch(r"[0-9]+", entry) for entry in values)
     if over_numbers & set(words):
         if values and not plausible:

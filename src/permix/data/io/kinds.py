@@ -11,7 +11,8 @@ from permix.data.io.containers.lines import container
 from permix.data.io.containers.text import COLONS, guess_delimiter
 from permix.data.io.profiles import abif, blt, condorcet
 from permix.data.io.text_files import PREFLIB, PROFILES, TABLES, PathLike, plain_suffix
-from permix.errors import DataError
+from permix.data.labels import some_names
+from permix.errors import DataError, Wording
 
 TITLES = {
     "preflib": "PrefLib",
@@ -46,6 +47,13 @@ def kind_of(path: PathLike) -> Kind:
         return Kind(PROFILES[ending], f"the ending .{ending}")
     if ending in TABLES:
         return Kind("table", f"the ending .{ending}")
+    source = Source(path)
+    if source.is_zip:
+        raise DataError(
+            f"{path}: a zip of {some_names(source.names, 3)}. Of zips, exports of Dominion and Hart are read "
+            "as they are; unpack others and give the file",
+            Wording("", f", or pipe it: unzip -p {path} | permix info -"),
+        )
     held = container(path)
     if held != "text":
         return Kind("table", f"the content, which is {_CONTAINERS[held]}")

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from permix.data.io.column_names import plain
+from permix.errors import DataError
 
 # At a rank, or in the place of a whole ranking; compared after `plain`.
 _NOBODY = frozenset(
@@ -30,8 +32,9 @@ _NOBODY = frozenset(
 # Of ballots and of ranks; with ``vote``, ``ballot`` and the like after it, or without.
 _STATE = re.compile(
     r"\(?(?:invalid|spoil(?:ed|t)|informal|void(?:ed)?|rejected|abstain(?:ed|s)?|abstention|exhausted|blank|"
-    r"empty|null|skipped)(?:vote|ballot|ballotpaper|paper|rank|ranking|choice|selection|preference)?s?\)?"
+    r"empty|null|skipped)(?:vote|ballot|ballotpaper|paper|rank|ranking|choice|selection|preference|contest)?s?\)?"
 )
+_SET = re.compile(r"frozenset\(|set\(\)|\{'|\{\"")
 _DASHES = ("-", "--", "—", "–")
 
 
@@ -55,3 +58,13 @@ def is_mark(text: str) -> bool:
     [True, True, True, False, False]
     """
     return says_nobody(text) or says_several(text)
+
+
+def refuse_sets(source: object, entries: Iterable[object]) -> None:
+    """Refuse sets as Python writes them, which are no candidates: VoteKit's frames hold such."""
+    for entry in entries:
+        if isinstance(entry, str) and _SET.match(entry):
+            raise DataError(
+                f"{source}: {entry!r} is a set of candidates, as data frames of VoteKit hold them; such "
+                "frames are read from .csv files (profile.to_csv, or profile.df.to_csv)"
+            )

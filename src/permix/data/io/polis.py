@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +19,12 @@ from permix.data.attributes import NONE, Attributes, from_text
 from permix.data.ballots import Entry
 from permix.data.cells import Cells
 from permix.data.cells_codes import MissingCodes
-from permix.data.io.table_columns import no_column
+from permix.data.io.table_columns import Table, is_blank, no_column
 from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import as_objects
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
-from permix.errors import DataError, FileFormatError
+from permix.errors import Argument, DataError, FileFormatError
 
 VOTES = ("timestamp", "comment-id", "voter-id", "vote")
 WIDE = ("participant", "group-id", "n-comments", "n-votes", "n-agree", "n-disagree")
@@ -34,14 +34,38 @@ MOST_NAMES = 10_000
 WORDS = {"1": "agree", "-1": "disagree", "0": "pass"}
 
 
+def kind_by_names(names: Sequence[object]) -> str | None:
+    """Say which file of a Polis export has these columns; None where none has."""
+    known = {str(name).strip() for name in names}
+    if set(VOTES) <= known:
+        return "votes"
+    return "participants" if set(WIDE) <= known else None
+
+
+class _Rows:
+    """Rows of a table that is no plain text, as texts; ``line_num`` is that of the last one."""
+
+    def __init__(self, table: Table) -> None:
+        self.columns, self.line_num, self.n_rows = table.columns, 1, table.n_rows
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for row in range(self.n_rows):
+            self.line_num = row + 2
+            yield [_text(column[row]) for column in self.columns]
+
+
+def _text(entry: object) -> str:
+    """Return an entry as a file of text has it."""
+    if is_blank(entry):
+        return ""
+    return str(int(entry)) if isinstance(entry, float) and entry.is_integer() else str(entry)
+
+
 def is_polis(path: PathLike) -> str | None:
     """Say which file of a Polis export this is, ``votes`` or ``participants``; None where it is another."""
     if not str(path).lower().removesuffix(".gz").endswith(".csv"):
         return None
-    names = _names(read_text(path)[:MOST_NAMES].partition("\n")[0])
-    if set(VOTES) <= set(names):
-        return "votes"
-    return "participants" if set(WIDE) <= set(names) else None
+    return kind_by_names(_names(read_text(path)[:MOST_NAMES].partition("\n")[0]))
 
 
 def read_polis(
@@ -50,17 +74,27 @@ def read_polis(
     codes: MissingCodes,
     new_rows: bool = False,
     group_columns: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    table: Table | None = None,
 ) -> Cells:
     """Read the votes of a Polis conversation as a matrix of participants and statements.
 
     ``codes`` are votes that count as missing, such as "pass", or 0, as the file writes it. Statements are
-    called by their numbers, and have their texts as an attribute.
+    called by their numbers, and have their texts as an attribute. Columns to ``ignore`` may be statements,
+    or columns that somebody added. A ``table`` is what was read of a file that is no plain text.
     """
-    text = read_text(path)
-    lines = csv.reader(io.StringIO(text, newline=""))
-    names = [name.strip() for name in next(lines)]
-    found = _latest(path, names, lines) if kind == "votes" else _wide(path, names, lines)
-    cells, note = found
+    lines: Iterable[list[str]]
+    if table is None:
+        lines = csv.reader(io.StringIO(read_text(path), newline=""))
+        names = [name.strip() for name in next(lines)]
+    else:
+        lines, names = _Rows(table), [str(name).strip() for name in table.names]
+    for name in ignore:
+        if name not in names:
+            raise no_column(path, name, " to ignore", names)
+        if kind == "votes" and name in VOTES:
+            raise DataError(f"{path}: column {name!r} says who voted how and when, and cannot be left out")
+    cells, note = _latest(path, names, lines) if kind == "votes" else _wide(path, names, lines, ignore)
     if not cells:
         raise DataError(f"{path}: nobody voted")
     people = sorted({who for who, _ in cells}, key=_number)
@@ -83,19 +117,25 @@ def read_polis(
         statements,
         f"from {path}, a Polis conversation{note}",
         new_rows=new_rows,
-        covariates=_covariates(path, kind, people, group_columns),
+        covariates=_covariates(path, kind, people, group_columns, table),
         item_attributes=known,
     )
 
 
-def read_polis_votes(path: PathLike, group_columns: Sequence[str] = ()) -> Preferences:
+def read_polis_votes(
+    path: PathLike,
+    group_columns: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    table: Table | None = None,
+) -> Preferences:
     """Read a Polis conversation as preferences: what somebody agrees with is above what they pass or reject.
 
     Statements that were not shown are unknown. ``metadata["CLEANING"]`` says that votes were read so.
     """
-    kind = is_polis(path)
+    kind = is_polis(path) if table is None else kind_by_names(table.names)
     assert kind is not None
-    cells = read_polis(path, kind, MissingCodes(None), group_columns=group_columns)
+    about = (MissingCodes(None), False, group_columns, ignore, table)
+    cells = read_polis(path, kind, *about)
     score = {"agree": 1.0, "pass": 0.0, "disagree": -1.0}
     values = np.array([score[str(value)] for value in cells.values.tolist()])
     names = tuple(cells.column_names or ())
@@ -112,14 +152,19 @@ def read_polis_votes(path: PathLike, group_columns: Sequence[str] = ()) -> Prefe
     )
 
 
-def _covariates(path: PathLike, kind: str, people: list[str], wanted: Sequence[str]) -> Attributes:
+def _covariates(
+    path: PathLike, kind: str, people: list[str], wanted: Sequence[str], table: Table | None
+) -> Attributes:
     """Return columns that Polis writes beside the votes of each participant, such as its own groups."""
     if not wanted:
         return NONE
     if kind == "votes":
         said = "votes.csv has no columns of participants; participants-votes.csv has"
         raise DataError(f"{path}: {said} {', '.join(WIDE[1:])}")
-    lines = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    if table is None:
+        lines = list(csv.DictReader(io.StringIO(read_text(path), newline="")))
+    else:
+        lines = [dict(zip(map(str, table.names), row, strict=True)) for row in _Rows(table)]
     of = {line["participant"]: line for line in lines}
     for name in wanted:
         if name not in WIDE[1:]:
@@ -132,11 +177,11 @@ def _names(line: str) -> list[str]:
 
 
 def _number(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdecimal() else (2**62, text)
+    return (int(text), "") if text.isdecimal() and len(text) < 19 else (2**62, text)
 
 
 def _latest(
-    path: PathLike, names: list[str], lines: Iterator[list[str]]
+    path: PathLike, names: list[str], lines: Iterable[list[str]]
 ) -> tuple[dict[tuple[str, str], str], str]:
     """Return the latest vote of everybody on each statement, and how many were replaced."""
     time, what, who, vote = (names.index(name) for name in VOTES)
@@ -162,16 +207,16 @@ def _latest(
 
 
 def _wide(
-    path: PathLike, names: list[str], lines: Iterator[list[str]]
+    path: PathLike, names: list[str], lines: Iterable[list[str]], ignore: Sequence[str] = ()
 ) -> tuple[dict[tuple[str, str], str], str]:
     """Return the votes of a wide file; the columns that count votes are left out."""
     cells: dict[tuple[str, str], str] = {}
     who = names.index("participant")
-    statements = [place for place, name in enumerate(names) if name not in WIDE]
+    statements = [place for place, name in enumerate(names) if name not in (*WIDE, *ignore)]
     for place in statements:
         if not names[place].isdecimal():
             said = f"column {names[place]!r} is no statement, which have numbers, and none that Polis writes"
-            raise _wrong(path, lines, f"{said}; leave it out")
+            raise DataError(f"{path}: {said}; leave it out with ", Argument("ignore", names[place]))
     seen: set[str] = set()
     for line in lines:
         if not line:
@@ -184,17 +229,17 @@ def _wide(
         for place in statements:
             if line[place].strip():
                 cells[line[who], names[place]] = _vote(path, lines, line[place])
-    return cells, f" without {', '.join(WIDE[1:])}"
+    return cells, f" without {', '.join(dict.fromkeys([*WIDE[1:], *ignore]))}"
 
 
-def _vote(path: PathLike, lines: Iterator[list[str]], text: str) -> str:
+def _vote(path: PathLike, lines: Iterable[list[str]], text: str) -> str:
     vote = text.strip().removesuffix(".0")
     if vote not in WORDS:
         raise _wrong(path, lines, f"{text!r} is no vote: these are 1, -1 and 0")
     return vote
 
 
-def _wrong(path: PathLike, lines: Iterator[list[str]], why: str) -> FileFormatError:
+def _wrong(path: PathLike, lines: Iterable[list[str]], why: str) -> FileFormatError:
     number = getattr(lines, "line_num", 0)
     return FileFormatError(f"{path}, line {number}: {why}", path, number)
 

@@ -75,7 +75,7 @@ def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
             f"{path} is a folder, not a file, and no ballots of Dominion or Hart lie in it"
         )
     check_file(path)
-    conversation = None if _says_layout(options) else _polis(path, options)
+    conversation = _polis(path, options) if not _says_layout({**options, "ignore": ()}) else None
     if conversation is not None:
         return clean(conversation, **rules) if rules else conversation
     kind = kind_of(path).name
@@ -99,8 +99,10 @@ def _polis(path: PathLike, options: Mapping[str, Any]) -> Preferences | None:
 
     if is_polis(path) is None:
         return None
-    _refuse_options(path, [name for name in options if name != "group_columns"], "polis")
-    return read_polis_votes(path, list(options.get("group_columns", ())))
+    _refuse_options(path, [name for name in options if name not in ("group_columns", "ignore")], "polis")
+    ignore = options.get("ignore", ())
+    ignore = [ignore] if isinstance(ignore, str) else list(ignore)
+    return read_polis_votes(path, list(options.get("group_columns", ())), ignore)
 
 
 def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:

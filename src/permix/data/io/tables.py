@@ -33,6 +33,7 @@ from permix.data.io.layouts.wide import (
     read_wide_ratings,
     refuse_numbers_among_names,
 )
+from permix.data.io.marks import refuse_sets
 from permix.data.io.table_columns import Table, decimal_points, missing_mask, numbers
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
@@ -149,9 +150,24 @@ def read_table(
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
     table = _table_of_file(path, delimiter, header, layout, sheet)
+    if layout == "auto" and {"comment-id", "group-id"} & set(map(str, table.names)):
+        votes = _of_polis(path, table, options)
+        if votes is not None:
+            return votes
     noted: dict[str, Any] = {}
     read = from_table(table, layout, **options, note=noted)
     return read._replaced(metadata={**read.metadata, **noted})
+
+
+def _of_polis(path: PathLike, table: Table, options: dict[str, Any]) -> Preferences | None:
+    """Read a Polis conversation from a file that is no CSV; None where the table is another."""
+    from permix.data.io.polis import kind_by_names, read_polis_votes
+
+    if kind_by_names(table.names) is None or set(options) - {"group_columns", "ignore"}:
+        return None
+    given = [options.get(name, ()) for name in ("group_columns", "ignore")]
+    beside, left = ([str(name)] if isinstance(name, str | int) else list(map(str, name)) for name in given)
+    return read_polis_votes(path, beside, left, table)
 
 
 def _table_of_file(
@@ -299,6 +315,9 @@ def from_table(
     if layout == "orders":
         detection.refuse_other_columns(table, wide, named_items=names is not None)
         if names is None:
+            detection.refuse_places_as_items(table, wide)
+            for place in wide:
+                refuse_sets(table.source, table.columns[place].tolist())
             refuse_numbers_among_names(table, wide)
             table = detection.without_nobody(table, detection.ordered_places(table, wide))
     spoken = _Spoken.of(table, wide, counts, covariates, zero_is_none=layout == "ranks")

@@ -170,21 +170,23 @@ def cdf_xml(profile: Profile, items: list[str], folder: Path) -> Path:
 
 
 def votekit(profile: Profile, items: list[str], folder: Path) -> Path:
+    """As VoteKit writes it: by the csv module, which puts quotes around sets of several."""
     n_ranks = max(map(len, profile))
-    lines = [
-        "VoteKit RankProfile",
-        "Candidates",
-        ",".join(f"({name}:S{code})" for code, name in enumerate(items)),
-        *("Max Ranking Length", str(n_ranks), "Includes Voter Set", "False", "=,=,="),
-        ",".join([*(f"Ranking_{rank + 1}" for rank in range(n_ranks)), "&", "Weight", "&"]),
+    rows: list[list[object]] = [
+        ["VoteKit RankProfile"],
+        ["Candidates"],
+        [f"({name}:S{code})" for code, name in enumerate(items)],
+        *(["Max Ranking Length"], [n_ranks], ["Includes Voter Set"], ["False"], ["="] * 10),
+        [*(f"Ranking_{rank + 1}" for rank in range(n_ranks)), "&", "Weight", "&"],
     ]
     for ballot in profile:
         ranks = [ballot[rank] if rank < len(ballot) else [] for rank in range(n_ranks)]
-        sets = [", ".join(f"'S{items.index(name)}'" for name in marked) for marked in ranks]
-        sets = ["{" + names + "}" if names else "" for names in sets]
-        lines.append(",".join([*sets, "&", "1.0", "&"]))
+        sets = [{f"S{items.index(name)}" for name in marked} for marked in ranks]
+        rows.append([*(str(names) if names else "" for names in sets), "&", 1.0, "&"])
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
     target = folder / "profile.csv"
-    target.write_text("\n".join(lines), encoding="utf-8")
+    target.write_text(text.getvalue(), encoding="utf-8")
     return target
 
 

@@ -32,7 +32,7 @@ def recognized(source: Source) -> str | None:
 def contests(source: Source) -> dict[str, str]:
     """Return the names of the contests by id."""
     return {
-        contest["@id"]: str(contest.get("Name", contest["@id"]))
+        contest["@id"]: _called(contest)
         for election in _report(source).get("Election", ())
         for contest in election.get("Contest", ())
     }
@@ -44,9 +44,7 @@ def read(source: Source, contest: str | None) -> Ballots:
     chosen = chosen_contest(contests(source), contest, source.path)
     names, write_ins, listed, allowed = {}, [], [], 0
     for election in report.get("Election", ()):
-        candidates = {
-            each["@id"]: str(each.get("Name", each["@id"])) for each in election.get("Candidate", ())
-        }
+        candidates = {each["@id"]: _called(each) for each in election.get("Candidate", ())}
         for held in election.get("Contest", ()):
             if held["@id"] != chosen:
                 continue
@@ -54,9 +52,8 @@ def read(source: Source, contest: str | None) -> Ballots:
             for selection in held.get("ContestSelection", ()):
                 of = [candidates.get(number, number) for number in selection.get("CandidateIds", ())]
                 written = str(selection.get("IsWriteIn", "false")).lower() == "true"
-                name = " / ".join(of) or (
-                    f"write-in {selection['@id']}" if written else str(selection["@id"])
-                )
+                other = str(selection.get("Selection") or selection["@id"])  # of a measure: Yes, No
+                name = " / ".join(of) or (f"write-in {selection['@id']}" if written else other)
                 names[selection["@id"]] = name
                 listed.append(name)
                 write_ins += [name] * written
@@ -111,8 +108,13 @@ def _marked(
         number = selection.get("ContestSelectionId")
         if number not in names:
             raise DataError(f"{source.path}: selection {number!r} is not one of the contest's")
-        for position in selection.get("SelectionPosition", ()):
-            if position.get("HasIndication") == "no" or position.get("IsAllocable") == "no":
+        positions = selection.get("SelectionPosition", ())
+        if not positions and str(selection.get("TotalNumberVotes")) != "0":
+            raise DataError(
+                f"{source.path}: selection {number!r} has no SelectionPosition, which says its rank"
+            )
+        for position in positions:
+            if _denied(position.get("HasIndication")) or _denied(position.get("IsAllocable")):
                 continue
             votes = position.get("NumberVotes")
             if votes not in (None, "") and int(votes) != 1:
@@ -132,6 +134,19 @@ def _marked(
             if names[number] not in marked[rank - 1]:
                 marked[rank - 1].append(names[number])
     return marked
+
+
+def _denied(said: Any) -> bool:
+    """Whether a field says no; some write it as a truth value."""
+    return said is False or str(said).strip().lower() in ("no", "false")
+
+
+def _called(entry: dict[str, Any]) -> str:
+    """Return the name of a candidate or contest, which may be a text in several languages; else its id."""
+    name = entry.get("Name") or entry["@id"]
+    if isinstance(name, dict) and isinstance(name.get("Text"), list) and name["Text"]:
+        name = name["Text"][0].get("Content") or entry["@id"]
+    return str(name)
 
 
 def _report(source: Source) -> dict[str, Any]:

@@ -34,8 +34,8 @@ def recognized(source: Source) -> str | None:
     if not source.is_one_file:
         return None
     first = source.head.partition(b"\n")[0].decode("utf-8-sig", errors="replace")
-    n = first.count("Choice_")
-    return f"{n} columns Choice_…:CONTEST:RANK:…" if first.startswith("RowNumber,") and n else None
+    n = len(re.findall(r"(?:^|,)\"?Choice_[^:,\"]*:", first))
+    return f"{n} columns Choice_…:CONTEST:RANK:…" if n and re.search(r"\bRowNumber\b", first) else None
 
 
 def contests(source: Source) -> dict[str, str]:
@@ -94,6 +94,8 @@ def _choices(source: Source, names: list[str]) -> list[_Choice]:
     found = []
     for place, name in enumerate(names):
         if not name.startswith("Choice_"):
+            if name.count(":") > 3:
+                raise source.fail("", f"column {name!r} is not called Choice_…, and would not be counted")
             continue
         parts = name.split(":")
         if len(parts) < 5 or not parts[2].isdecimal() or int(parts[2]) < 1:

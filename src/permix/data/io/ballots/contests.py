@@ -17,6 +17,8 @@ def chosen_contest(
 
     ``contests`` are names by id.
     """
+    if not contests:
+        raise DataError(f"{source} lists no {what}, so there is nothing to read")
     if asked is None:
         if len(contests) == 1:
             return next(iter(contests))

@@ -17,6 +17,7 @@ import numpy as np
 from permix.data.ballots import MOST_RANKS, Ballots, Entry, parties_of
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
+from permix.data.labels import Array
 from permix.errors import DataError
 
 TITLE = "Dominion cast vote records"
@@ -34,13 +35,31 @@ def recognized(source: Source) -> str | None:
         named = "the manifests beside it name" if beside else "without manifests, numbers stand for"
         return f"one CvrExport file; {named} contests and candidates"
     base = {name.rpartition("/")[2] for name in source.names}
+    for name in sorted(base):
+        if name.lower().startswith("cvrexport") and name.lower().endswith(".json"):
+            _refuse_other_names(source, name)
     folders = {name.rpartition("/")[0] for name in source.names if _EXPORT.fullmatch(name.rpartition("/")[2])}
     if len(folders) > 1:
         raise DataError(f"{source.path} has exports in {len(folders)} folders; give one of them alone")
     exports = [name for name in base if _EXPORT.fullmatch(name)]
-    if exports and all(name in base for name in MANIFESTS):
+    missing = [name for name in MANIFESTS if name not in base]
+    if exports and missing:
+        raise DataError(
+            f"{source.path} has CvrExport files and lacks {' and '.join(missing)}, which name contests and "
+            "candidates; put the manifests of the export beside them, or give one CvrExport file alone"
+        )
+    if exports:
         return f"{len(exports)} CvrExport files beside ContestManifest.json and CandidateManifest.json"
     return None
+
+
+def _refuse_other_names(source: Source, name: str) -> None:
+    """Refuse exports that are not called as exports are, and would not be read."""
+    if not _EXPORT.fullmatch(name):
+        raise DataError(
+            f"{source.path}: {name!r} is not called CvrExport.json or CvrExport_1.json, as exports are; "
+            "rename it if it is one, or take it out if it is a copy"
+        )
 
 
 def contests(source: Source) -> dict[str, str]:
@@ -73,7 +92,7 @@ def read(source: Source, contest: str | None) -> Ballots:
     )
     conditions = _named(source, "OutstackConditionManifest.json")
     invalid = {number for number, name in conditions.items() if name == "InvalidContest"}
-    n_invalid, plain = 0, _decoder()[1]
+    n_invalid, n_idle, n_gone, plain = 0, 0, 0, _decoder()[1]
     # Where voters rank, a mark without a rank says nothing; elsewhere all marks stand alike.
     unranked = 0 if int(about.get("NumOfRanks") or 1) > 1 else 1
     ballot: list[int] = []
@@ -83,9 +102,12 @@ def read(source: Source, contest: str | None) -> Ballots:
     precinct: list[str] = []
     counting: list[str] = []
     for session, shown in _ballots_of(source):
+        if shown is session.get("Modified") and _only_in_original(session, number):
+            n_gone += 1
         for held in _contests_of(shown):
             if held.get("Id") != number:
                 continue
+            n_idle += not shown.get("IsCurrent")
             if invalid and not invalid.isdisjoint(plain(held.get("OutstackConditionIds", ()))):
                 n_invalid += 1
                 continue
@@ -110,6 +132,17 @@ def read(source: Source, contest: str | None) -> Ballots:
         raise DataError(f"{source.path}: no ballot has contest {number} ({known[str(number)]})")
     invalid_ones = Entry("ballots on which the contest is invalid", "left out", n_invalid, left_out=n_invalid)
     audit = [invalid_ones] * (n_invalid > 0)
+    if n_gone:
+        found = "ballots whose contest is in the original and not in the adjudicated version"
+        audit.append(Entry(found, "left out", n_gone, left_out=n_gone))
+    if n_idle:
+        done = "read: the adjudicated version where there is one, else the original"
+        audit.append(Entry("ballots of which no version is called current", done, n_idle))
+    marks = np.array([ballot, rank, item], np.int64)
+    stays = _once(marks, [code for code, name in enumerate(names) if name not in set(write_ins)])
+    if not stays.all():
+        n_twice = len(np.unique(marks[0, ~stays]))
+        audit.append(Entry("candidates marked twice at one rank", "one of the marks counts", n_twice))
     if source.is_one_file and not conditions:
         audit.append(Entry("no manifest of conditions", _UNTOLD, len(agents)))
     of_party = {
@@ -120,9 +153,9 @@ def read(source: Source, contest: str | None) -> Ballots:
         items=tuple(names),
         n_ranks=max(int(about.get("NumOfRanks") or 1), max(rank, default=0) + 1),
         counts=np.ones(len(agents), np.int64),
-        ballot=np.array(ballot, np.int64),
-        rank=np.array(rank, np.int32),
-        item=np.array(item, np.int32),
+        ballot=marks[0, stays],
+        rank=marks[1, stays].astype(np.int32),
+        item=marks[2, stays].astype(np.int32),
         agents=np.array(agents, dtype=object),
         covariates={"precinct": np.array(precinct, object), "counting group": np.array(counting, object)},
         attributes=parties_of(names, of_party),
@@ -141,18 +174,14 @@ def _ballots_of(source: Source) -> Iterator[tuple[dict[str, Any], dict[str, Any]
     decode, _ = _decoder()
     for name in source.each(names):
         try:
-            whole = decode(source.read(name))
+            whole = decode(source.read(name).removeprefix(b"\xef\xbb\xbf"))
         except (ValueError, RecursionError) as error:
             raise source.fail(name, f"not JSON as exports have it ({error})") from error
-        for session in whole.get("Sessions", ()):
-            shown = next(
-                (
-                    session[kind]
-                    for kind in ("Modified", "Original")
-                    if (session.get(kind) or {}).get("IsCurrent")
-                ),
-                session.get("Original"),
-            )
+        if "Sessions" not in whole:
+            raise source.fail(name, "no 'Sessions' as exports have them")
+        for session in whole["Sessions"]:
+            versions = [found for kind in ("Modified", "Original") if (found := session.get(kind))]
+            shown = next((each for each in versions if each.get("IsCurrent")), next(iter(versions), None))
             if shown is None:
                 raise source.fail(name, "a session has no 'Original' ballot")
             yield session, shown
@@ -163,6 +192,23 @@ def _decoder() -> tuple[Callable[[bytes], Any], Callable[[Any], Any]]:
     from permix.data.io.ballots.dominion_export import decode, plain
 
     return decode, plain
+
+
+def _only_in_original(session: dict[str, Any], number: int) -> bool:
+    """Whether a contest is on the ballot as it was scanned, and not on it as it was adjudicated."""
+    on = [
+        any(held.get("Id") == number for held in _contests_of(session.get(kind) or {}))
+        for kind in ("Original", "Modified")
+    ]
+    return on[0] and not on[1]
+
+
+def _once(marks: Array, codes: list[int]) -> Array:
+    """Say which marks (ballot, rank, item) to keep: of some candidates, one at each rank of a ballot."""
+    keys = (marks[0] * (MOST_RANKS + 1) + marks[1]) * (marks[2].max(initial=0) + 1) + marks[2]
+    stays = ~np.isin(marks[2], codes)
+    stays[np.unique(keys, return_index=True)[1]] = True
+    return stays
 
 
 def _contests_of(shown: dict[str, Any]) -> Iterator[dict[str, Any]]:

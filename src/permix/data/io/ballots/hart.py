@@ -1,7 +1,8 @@
 """Hart Verity cast vote records: a folder or zip of XML files, one a sheet of a ballot.
 
 A ranked option has a value such as ``0010``, a digit for each rank, 1 where the option is marked; an option
-of a plain contest has the value 1.
+of a plain contest has the value 1. Of a plain contest, votes that were not used are counted (``Undervotes``),
+and too many are told (``Overvoted``), which says how many a voter has.
 """
 
 from __future__ import annotations
@@ -44,11 +45,13 @@ def read(source: Source, contest: str | None) -> Ballots:
     sheets: list[tuple[Element, Element]] = []
     for name in _files(source):
         sheet = source.xml(name)
+        if sheet.tag != f"{_SPACE}Cvr":
+            raise source.fail(name, "no sheet of a ballot as Verity writes it; take it out of the folder")
         for held in sheet.iter(f"{_SPACE}Contest"):
             known[_text(held, "Id")] = _text(held, "Name")
             sheets.append((sheet, held))
     chosen = chosen_contest(known, contest, source.path)
-    rows, agents, precincts = [], [], []
+    rows, agents, precincts, n_choices = [], [], [], 0
     items: dict[str, bool] = {}  # whether each was written in
     write_in = False
     for sheet, held in sheets:
@@ -71,6 +74,11 @@ def read(source: Source, contest: str | None) -> Ballots:
                     marked.extend([] for _ in range(rank + 1 - len(marked)))
                     marked[rank].append(name)
         rows.append(marked)
+        if held.find(f"{_SPACE}Overvoted") is None:
+            unused = _text(held, "Undervotes") or "0"
+            if not unused.isdecimal() or len(unused) > 6:
+                raise DataError(f"{source.path}: {unused!r} undervotes of {known[chosen]!r} are no number")
+            n_choices = max(n_choices, sum(map(len, marked)) + int(unused))
         agents.append(_text(sheet, "CvrGuid"))
         precincts.append(_text(sheet, "PrecinctSplit/Name"))
     return Ballots.from_rows(
@@ -79,6 +87,7 @@ def read(source: Source, contest: str | None) -> Ballots:
         agents=np.array(agents, dtype=object),
         covariates={"precinct": np.array(precincts, dtype=object)},
         write_ins=tuple(name for name, written in items.items() if written),
+        n_choices=n_choices,
         metadata={"TITLE": known[chosen], "FORMAT": TITLE},
     )
 

@@ -23,7 +23,7 @@ from permix.data.io.containers.lines import read_lines
 from permix.data.io.containers.text import said_delimiter
 from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out
 from permix.data.io.layouts.detection import joined_items
-from permix.data.io.marks import says_nobody, says_several
+from permix.data.io.marks import refuse_sets, says_nobody, says_several
 from permix.data.io.text_files import EXCEL, TABLES, TEXT_TABLES, plain_suffix
 from permix.data.labels import Array
 from permix.errors import DataError
@@ -37,6 +37,14 @@ IDS = USUAL_NAMES["agent"] | {"castvoterecord", "cvr", "ballotid", "id", "record
 # Looked for in names without the blanks at their ends, blanks in them being one each.
 _RANK = re.compile(r"\b(?:ranking|rank|choice)[ _#]*([0-9]{1,6}) ?(?:\(.*\))?\Z", re.IGNORECASE)
 _NTH = re.compile(r"\b([0-9]{1,6})(?:st|nd|rd|th)[ _](?:choice|rank|pref\w*) ?(?:\(.*\))?\Z", re.IGNORECASE)
+# The same with the district after it: ``DEM Mayor Choice 1 of 5 Citywide (026916)``, ``Rep. to Congress 1st
+# Choice District 2``. Looked for where no name ends with a rank.
+_INSIDE = re.compile(
+    r"\b(?:(?:ranking|rank|choice)[ _#]*([0-9]{1,6}) of [0-9]{1,6}|([0-9]{1,6})(?:st|nd|rd|th)[ _]choice)\b"
+    r"((?: [^()\[\]]*?)?) ?(?:\(.*\))?\Z",
+    re.IGNORECASE,
+)
+_ABOUT_A_CHOICE = re.compile(r"reason|comment|why|expla|other|text|specify|score", re.IGNORECASE)
 MOST_CHARACTERS = 500  # of a name that may say a rank
 MOST_COLUMNS = 10_000
 # Codes of entries at a rank that are no candidates, besides UNNAMED: a word for nothing, and nothing.
@@ -96,17 +104,28 @@ def _first_names(source: Source) -> list[str]:
     return next(csv.reader(lines[:1], delimiter=_delimiter(lines[0])), []) if lines else []
 
 
-def rank_in(name: str) -> tuple[str, int] | None:
-    """Return the contest and the rank that the name of a column says; None where it says none."""
+def rank_in(name: str, inside: bool = False) -> tuple[str, int] | None:
+    """Return the contest and the rank that the name of a column says; None where it says none.
+
+    ``inside`` looks for ranks in the middle of a name as well.
+    """
     if len(name) > MOST_CHARACTERS:
         return None
     text = " ".join(name.split())
+    within = _INSIDE.search(text) if inside else None
+    if within is not None and not _ABOUT_A_CHOICE.search(within[3]):
+        contest = " ".join([text[: within.start()].rstrip(" _:-"), within[3].strip(" _:-")])
+        return contest.strip(), int(within[1] or within[2])
     match = _RANK.search(text) or _NTH.search(text)
     return None if match is None else (text[: match.start()].rstrip(" _:-"), int(match[1]))
 
 
 def header_of(names: list[str]) -> Header | None:
     """Read the names of the columns; None where no two are ranks that begin at 1."""
+    return _header(names, inside=False) or _header(names, inside=True)
+
+
+def _header(names: list[str], inside: bool) -> Header | None:
     names = list(names)
     while names and not str(names[-1]).strip():  # columns without a name at the end must be empty
         names.pop()
@@ -116,7 +135,7 @@ def header_of(names: list[str]) -> Header | None:
     weight = agent = None
     others: dict[str, int] = {}
     for place, name in enumerate(names[:MOST_COLUMNS]):
-        said = rank_in(str(name))
+        said = rank_in(str(name), inside)
         if said is not None:
             of_contest = ranks.setdefault(said[0], {})
             if said[1] in of_contest:
@@ -160,6 +179,7 @@ def read(source: Source, contest: str | None) -> Ballots:
     codes = np.column_stack([marks.coded(columns[by_rank[rank]]) for rank in range(1, len(by_rank) + 1)])
     if not marks.candidates:
         raise DataError(f"{source.path}: no ballot names a candidate")
+    refuse_sets(source.path, marks.candidates)
     for joined in joined_items(marks.candidates):
         row = int(np.argmax((codes == marks.candidates[joined]).any(axis=1)))
         raise DataError(
@@ -334,5 +354,7 @@ def _looks(source: Source, header: Header) -> _Looks:
         repeated = max(repeated, int(again.any(axis=1).sum()))
     numeric = [e for e in marks.candidates if re.fullmatch(r"[-+]?[0-9.]+(st|nd|rd|th)?", e)]
     telling = {plain(entry) for entry in marks.marks - MISSING} - {"none", "blank", "n/a"}
-    n = len(marks.candidates)
-    return _Looks(n - len(numeric) > n / 2, bool(telling), 2 * repeated > len(columns[0]))
+    n, most = len(marks.candidates), max(map(len, header.ranks.values()))
+    # Beside words such as undervote, numbers beyond the number of ranks are candidates, as in New York.
+    ids = bool(telling) and any(re.fullmatch(r"[0-9]{1,15}", e) and int(e) > most for e in numeric)
+    return _Looks(ids or n - len(numeric) > n / 2, bool(telling), 2 * repeated > len(columns[0]))

@@ -1,7 +1,8 @@
 """Scottish council elections, as Denis Mollison and VoteKit publish them.
 
 The number of candidates and of seats; a line for each ballot, its count and the numbers of the candidates,
-best first; a line ``"Candidate 3","Name","Party (P)"`` for each candidate; the name of the ward.
+best first; a line ``"Candidate 3","Name","Party (P)"`` for each candidate; the name of the ward. A line
+``-3`` before the ballots says that candidate 3 withdrew.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import csv
 import io
 import re
 
-from permix.data.ballots import Ballots, parties_of
+from permix.data.ballots import Ballots, Entry, parties_of
 from permix.data.io.ballots.source import Source
 
 TITLE = "Scottish council election"
-_FIRST = re.compile(rb"\s*\d+\s*,\s*\d+\s*,?\s*\r?\n\s*\d+\s*,\s*\d+")
+_FIRST = re.compile(rb"\s*\d+\s*,\s*\d+\s*,?\s*\r?\n\s*(-\d+\s*,?\s*\r?\n|\d+\s*,\s*\d+)")
+_CANDIDATES = re.compile(rb"^\"?candidate 1\"?\s*,", re.IGNORECASE | re.MULTILINE)
 
 
 def recognized(source: Source) -> str | None:
@@ -22,7 +24,7 @@ def recognized(source: Source) -> str | None:
     if not source.is_one_file or not _FIRST.match(source.head.removeprefix(b"\xef\xbb\xbf")):
         return None
     tail = source.read(source.names[0])[-20_000:]
-    return "lines of counts and numbers, then 'Candidate 1' and so on" if b'"Candidate 1"' in tail else None
+    return "lines of counts and numbers, then 'Candidate 1' and so on" if _CANDIDATES.search(tail) else None
 
 
 def contests(source: Source) -> dict[str, str]:
@@ -49,8 +51,9 @@ def read(source: Source, contest: str | None) -> Ballots:
     names: dict[int, str] = {}
     parties: dict[str, str] = {}
     ballots, counts, title = [], [], ""
+    withdrawn: set[int] = set()
     for line, row in enumerate(rows[1:], start=2):
-        match = re.fullmatch(r"Candidate (\d+)", row[0])
+        match = re.fullmatch(r"candidate (\d{1,6})", row[0], re.IGNORECASE)
         if match is not None:
             if len(row) < 2:
                 raise fail(line, "a candidate without a name")
@@ -62,6 +65,10 @@ def read(source: Source, contest: str | None) -> Ballots:
                 raise fail(line, "a ballot is a count and numbers of candidates, best first, without gaps")
             counts.append(int(row[0]))
             ballots.append([int(entry) for entry in row[1:]])
+        elif re.fullmatch(r"-\d{1,6}", row[0]) and len(row) == 1 and not ballots:
+            if not 1 <= -int(row[0]) <= n_items:
+                raise fail(line, f"{row[0]} withdraws none of the candidates 1 to {n_items}")
+            withdrawn.add(-int(row[0]))
         elif names and not title and len(row) == 1:
             title = row[0]
         else:
@@ -74,13 +81,19 @@ def read(source: Source, contest: str | None) -> Ballots:
         raise source.fail("", "two candidates have the same name")
     if sum(counts) == 0:
         raise source.fail("", "no ballots")
-    for line, ballot in enumerate(ballots, start=2):
+    for line, ballot in enumerate(ballots, start=2 + len(withdrawn)):
         if any(not 1 <= number <= n_items for number in ballot):
             raise fail(line, f"a number that is not one of the candidates 1 to {n_items}")
+    audit = []
+    if withdrawn:
+        touched = sum(n for n, ballot in zip(counts, ballots, strict=True) if withdrawn & set(ballot))
+        who = tuple(names[number] for number in sorted(withdrawn))
+        audit.append(Entry("candidates who withdrew", "left out; later ranks move up", touched, who))
     return Ballots.from_rows(
-        [[[names[number]] for number in ballot] for ballot in ballots],
-        items=(items := [names[number] for number in range(1, n_items + 1)]),
+        [[[names[number]] for number in ballot if number not in withdrawn] for ballot in ballots],
+        items=(items := [names[number] for number in range(1, n_items + 1) if number not in withdrawn]),
         counts=counts,
         attributes=parties_of(items, parties),
         metadata={"TITLE": title, "FORMAT": TITLE, "SEATS": int(rows[0][1])},
+        audit=tuple(audit),
     )

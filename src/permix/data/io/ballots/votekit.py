@@ -1,6 +1,9 @@
-"""Profiles of VoteKit: its CSV files, and its objects, which are told by what they have.
+"""VoteKit profiles: their CSV files, and objects of the package, which are told by what they have.
 
-In its files a rank is a set such as ``{'JOH', 'NIC'}`` of short names that the head of the file explains.
+A rank is a set of candidates. VoteKit wrote its files in several ways: since 3.2 under a head that explains
+short names (``VoteKit RankProfile``, before that ``VoteKit PreferenceProfile``, which may hold scores as
+well), before that under a line of candidates, at first as a column of rankings; and people save the data
+frame of a profile. Nothing is evaluated but literals.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ import csv
 import inspect
 import io
 import re
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from permix.data.ballots import Ballots
+from permix.data.ballots import Ballots, Entry
 from permix.data.io.ballots.source import Source
 from permix.data.io.preflib_writer import level_groups
 from permix.data.preferences import Preferences
@@ -22,12 +26,30 @@ from permix.data.rankings import Rankings
 from permix.errors import DataError
 
 TITLE = "VoteKit profile"
+_HEADED = ("VoteKit RankProfile", "VoteKit PreferenceProfile")
+_SCORES = "VoteKit ScoreProfile"
+# A set that stands in a row without quotes, as some write it by hand.
+_BARE_SET = re.compile(r"(?:(?<=,)|^)\{[^{}\"]*\}(?=,|$)")
+# The candidate that VoteKit writes where a ranking has ended.
+_ENDED = "~"
 
 
 def recognized(source: Source) -> str | None:
     """Say by what the format is recognized; None where it is another."""
-    if source.is_one_file and source.head.removeprefix(b"\xef\xbb\xbf").startswith(b"VoteKit RankProfile"):
-        return "the first line says VoteKit RankProfile"
+    if not source.is_one_file:
+        return None
+    lines = source.head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").splitlines()[:4]
+    first = lines[0].strip() if lines else ""
+    if first.startswith((*_HEADED, _SCORES)):
+        return f"the first line says {first.partition(',')[0]}"
+    if first == "Candidates" and len(lines) > 2 and "Ranking_1" in lines[2]:
+        return "a line of candidates above columns Ranking_1 and so on"
+    under = lines[1] if len(lines) > 1 else ""
+    if "Ranking_1" in first.replace('"', "").split(",") and "frozenset(" in under:
+        return "columns Ranking_1 and so on hold sets"
+    names = {name.strip().lower() for name in first.split(",")}
+    if names in ({"weight", "ranking"}, {"weight", "ranking", "scores"}) and "({" in under:
+        return "a column of rankings, which are sets of candidates"
     return None
 
 
@@ -36,41 +58,116 @@ def contests(source: Source) -> dict[str, str]:
     return {"1": "the only contest"}
 
 
+class _Body(NamedTuple):
+    """The table of a profile: where it begins, what its columns are called, and who stands."""
+
+    at: int
+    columns: list[str]
+    names: dict[str, str] | None  # candidates by short name; None where sets hold the names
+    items: list[str] | None  # all candidates, where the file lists them
+
+
 def read(source: Source, contest: str | None) -> Ballots:
     """Read a profile."""
     lines = source.text(source.names[0]).splitlines()
-    try:
-        listed = lines[lines.index("Candidates") + 1]
-        start = next(at for at, line in enumerate(lines) if line.startswith("Ranking_1"))
-    except (ValueError, IndexError, StopIteration):
-        raise source.fail("", "a VoteKit profile without candidates or rankings") from None
-    pairs = re.findall(r"\(([^()]*):([^():]*)\)", listed)
-    names = {short: name for name, short in pairs}
-    rebuilt = ",".join(f"({name}:{short})" for name, short in pairs)
-    if len(names) < len(pairs) or rebuilt != listed.strip():
-        raise source.fail(
-            "", "the candidates cannot be told apart: two short names are the same, or a name has brackets"
-        )
-    columns = lines[start].split(",")
-    n_ranks = sum(name.startswith("Ranking_") for name in columns)
-    rows, counts = [], []
-    for number, line in enumerate(lines[start + 1 :], start=start + 2):
+    body = _body(source, lines)
+    places = sorted(
+        (int(name[8:]), at) for at, name in enumerate(body.columns) if re.fullmatch(r"Ranking_\d{1,6}", name)
+    )
+    whole = body.columns.index("ranking") if "ranking" in body.columns else None
+    if "Weight" not in body.columns or [rank for rank, _ in places] != list(range(1, len(places) + 1)):
+        raise source.fail("", f"line {body.at + 1}: no columns Weight and Ranking_1, Ranking_2, …")
+    weight_at = body.columns.index("Weight")
+    marks = [at for at, name in enumerate(body.columns) if name == "&"]
+    scored, n_scored = _score_columns(body.columns, marks, places), 0
+    rows, counts, numbers = [], [], []
+    for number, line in enumerate(lines[body.at + 1 :], start=body.at + 2):
         if not line.strip():
             continue
-        entries = next(csv.reader(io.StringIO(_quoted(line))))
-        ballot = []
-        for entry in entries[:n_ranks]:
-            found = _set(entry)
-            if found is None or any(short not in names for short in found):
-                raise source.fail("", f"line {number}: {entry!r} is no set of candidates")
-            ballot.append([names[short] for short in sorted(found)])
-        rows.append(ballot)
-        try:
-            weight = float(entries[columns.index("Weight")])
-        except (ValueError, IndexError):
-            raise source.fail("", f"line {number}: no weight") from None
-        counts.append(_whole(weight, f"{source.path}, line {number}"))
-    return Ballots.from_rows(rows, list(names.values()), counts, metadata={"TITLE": "", "FORMAT": TITLE})
+        entries = next(csv.reader(io.StringIO(_BARE_SET.sub(r'"\g<0>"', line))))
+        if len(entries) <= max([weight_at, *marks, *(at for _, at in places)]):
+            raise source.fail("", f"line {number}: {len(entries)} entries are too few")
+        if any(entries[at] != "&" for at in marks):
+            raise source.fail("", f"line {number}: no & where the line of names has one")
+        sets = _whole_ranking(entries[whole]) if whole is not None else [entries[at] for _, at in places]
+        rows.append(_ballot(source, number, body.names, sets))
+        count = _whole(_weight(entries[weight_at]), f"{source.path}, line {number}")
+        n_scored += count if any(entries[at] not in ("", "()") for at in scored) else 0
+        counts.append(count)
+        numbers.append(number)
+    for row, number in zip(rows, numbers, strict=True):
+        for name in (name for rank in row for name in rank):
+            if body.items is not None and name not in body.items:
+                raise source.fail("", f"line {number}: {name!r} is not one of the candidates")
+    audit = (Entry("ballots with scores beside their rankings", "scores are not read", n_scored),)
+    about = {"metadata": {"TITLE": "", "FORMAT": TITLE}, "audit": audit * (n_scored > 0)}
+    return Ballots.from_rows(rows, body.items, counts, **about)
+
+
+def _body(source: Source, lines: list[str]) -> _Body:
+    """Find the table in a file, whichever version wrote it."""
+    first = lines[0].strip()
+    if first.startswith(_SCORES):
+        raise source.fail(
+            "",
+            "a VoteKit profile of scores, which ranks nobody; a table with a column for each candidate, as "
+            "profile.df.to_csv writes it, is read as ratings",
+        )
+    if not first.startswith(_HEADED):
+        at = 2 if first == "Candidates" else 0
+        columns = [name.strip() for name in next(csv.reader([lines[at]]))]
+        columns = ["Weight" if name.lower() == "weight" else name for name in columns]
+        columns = ["ranking" if name.lower() == "ranking" else name for name in columns]
+        listed = [name.strip() for name in next(csv.reader([lines[1]]))] if at else None
+        return _Body(at, columns, None, listed)
+    try:
+        listed_at = lines.index("Candidates") + 1
+        at = next(at for at, line in enumerate(lines) if re.search(r"(^|,)Ranking_1(,|$)", line))
+        fields = next(csv.reader([lines[listed_at]]))
+    except (ValueError, IndexError, StopIteration):
+        raise source.fail("", "a VoteKit profile without candidates or rankings") from None
+    names: dict[str, str] = {}
+    for field in map(str.strip, fields):
+        # In version 2 of the format ``(Ann:str:A)``, before that ``(Ann:A)``.
+        parts = field[1:-1].rsplit(":", 2 if first.endswith(",v2") else 1)
+        if field[:1] != "(" or field[-1:] != ")" or len(parts) < 2 or parts[-1] in names:
+            raise source.fail(
+                "", f"the candidates cannot be told apart: {field!r} has no short name, or that of another"
+            )
+        names[parts[-1]] = parts[0]
+    return _Body(at, next(csv.reader([lines[at]])), names, list(names.values()))
+
+
+def _score_columns(columns: list[str], marks: list[int], places: list[tuple[int, int]]) -> list[int]:
+    """Return the columns of scores, which stand before the first & where rankings stand after it."""
+    before = range(marks[0]) if marks and places and places[0][1] > marks[0] else range(0)
+    return [*before, *(at for at, name in enumerate(columns) if name.lower() == "scores")]
+
+
+def _ballot(source: Source, number: int, names: dict[str, str] | None, sets: list[str]) -> list[list[str]]:
+    """Return who is at each rank."""
+    ballot = []
+    for entry in sets:
+        found = _set(entry)
+        if found is None or (names is not None and any(short not in names for short in found)):
+            raise source.fail("", f"line {number}: {entry!r} is no set of candidates")
+        ballot.append([short if names is None else names[short] for short in sorted(found)])
+    return ballot
+
+
+def _whole_ranking(text: str) -> list[str]:
+    """Return the sets of a ranking that is written as ``({'A'}, {'B', 'C'})``, which must be all of it."""
+    sets = re.findall(r"\{[^{}]*\}", text)
+    rest = re.sub(r"\{[^{}]*\}", "", text)
+    return sets if re.fullmatch(r"\([ ,]*\)", rest) and sets else [text]
+
+
+def _weight(text: str) -> float | Fraction:
+    """Return a weight, which may be a fraction such as 3/2; not a number where it is none."""
+    try:
+        return Fraction(text.strip()) if "/" in text else float(text)
+    except (ValueError, ZeroDivisionError):
+        return float("nan")
 
 
 def from_votekit(profile: Any) -> Ballots:
@@ -119,21 +216,16 @@ def to_votekit(votes: Rankings | Preferences, ballot_class: Any, profile_class: 
     return profile_class(ballots=ballots, candidates=tuple(names), **longest)
 
 
-def _whole(weight: float, where: str) -> int:
+def _whole(weight: float | Fraction, where: str) -> int:
     if not (0 <= weight < 2**53 and weight == int(weight)):
         raise DataError(f"{where}: the weight {weight} is not a whole number; multiply all weights, or round")
     return int(weight)
 
 
-def _quoted(line: str) -> str:
-    """Quote the sets, whose commas would split them."""
-    return re.sub(r"\{[^{}]*\}", lambda match: '"' + match[0].replace('"', '""') + '"', line)
-
-
 def _set(entry: str) -> set[str] | None:
     """Return a written set of names; nothing is evaluated but literals."""
     text = entry.strip()
-    if text in ("", "{}", "set()", "frozenset()", "{'~'}"):
+    if text in ("", "{}", "set()", "frozenset()"):
         return set()
     try:
         found = ast.literal_eval(
@@ -141,4 +233,4 @@ def _set(entry: str) -> set[str] | None:
         )
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    return {str(name) for name in found} if isinstance(found, set) else None
+    return {str(name) for name in found} - {_ENDED} if isinstance(found, set) else None

@@ -178,9 +178,15 @@ def answers_of(
     renamed = [items.get(place, name) for place, name in enumerate(names)]
     if len(set(map(str, renamed))) < len(renamed):  # an item is called like another column
         return _without(table, of_form, "")
+    others = [*others, *_alone(names, {*items, *others}, {*roles, *of_form})] if is_form else others
     left = [str(names[place]) for place in others]
     kept = table._replace(names=renamed)
     return _without(kept, [*of_form, *left], question)
+
+
+def _alone(names: Sequence[Label], known: set[int], called: set[str]) -> list[int]:
+    """Return the columns of questions that one column answers, such as an age or a comment."""
+    return [place for place, name in enumerate(names) if place not in known and str(name) not in called]
 
 
 def _all_questions(names: Sequence[Label], is_form: bool, roles: set[str], of_form: list[str]) -> bool:

@@ -115,6 +115,8 @@ def detect(table: Table, agent: int | None) -> str | None:
     """Return the layout of a table of compared items; None where it is another."""
     shown, listed = _shown_places(table), _places(table, _LISTED)
     best, worst = _places(table, _BEST), _places(table, _WORST)
+    if not shown and not listed:
+        _refuse_answers_alone(table)
     in_tasks = bool(_places(table, _TASK) and table.places("item"))
     if (best and worst and (len(shown) > 2 or listed or in_tasks)) or (
         in_tasks and _places(table, _BOTH[:3])
@@ -129,6 +131,28 @@ def detect(table: Table, agent: int | None) -> str | None:
     if _places(table, _CHOSEN) and (len(shown) > 2 or listed or in_tasks):
         return "choices"
     return None
+
+
+# Answers to a task, of which the name of the column says the task: ``Q1_best`` and ``MaxDiff_1_w``.
+_OF_TASK = re.compile(r"(.*[0-9].*?)[\s._-]*(best|most|b|worst|least|w)\Z", re.IGNORECASE)
+_WORSE = {"best": "worst", "most": "least", "b": "w"}
+
+
+def _refuse_answers_alone(table: Table) -> None:
+    """Refuse answers to best-worst tasks without what was shown: their numbers would look like ranks."""
+    found: dict[tuple[str, str], str] = {}
+    for name in map(str, table.names):
+        match = _OF_TASK.fullmatch(name) if len(name) < 200 else None
+        if match is not None:
+            found[match[1].lower(), match[2].lower()] = name
+    for (task, side), name in found.items():
+        other = found.get((task, _WORSE.get(side, "")))
+        if other is not None:
+            raise DataError(
+                f"{table.source}: {name!r} and {other!r} look like answers to a best-worst task, and no "
+                "column says which items it showed. Write a row for each task: who answered, item1, item2, "
+                "… (the items shown), best, worst"
+            )
 
 
 def compared(table: Table, layout: str, agent: int | None, ties: str) -> Compared:

@@ -25,7 +25,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from permix.data.io.column_names import LONG_RANKS, plain
-from permix.data.io.forms.rank_words import CARDINALS, ORDINALS
+from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
 from permix.data.io.marks import says_nobody, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
@@ -79,7 +79,7 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     """
     # Columns that nobody named are called 1, 2, …, which tells nothing.
     places = [] if table.numbered else [place for place in wide if is_place(table.names[place])]
-    others = [place for place in wide if place not in places]
+    others = sorted(set(wide) - set(places))
     why = f"it is not called a place, as {table.names[places[0]]!r} is" if places else ""
     if not places:
         others = [] if named_items else _strangers(table, wide)
@@ -95,6 +95,19 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             *_OR_NAME_IT,
             "; if it is a place, ",
             "rename it" if places else Wording("pass items=[...]", "call the columns pos1, pos2, …"),
+        )
+
+
+def refuse_places_as_items(table: Table, wide: list[int]) -> None:
+    """Refuse an ordering whose entries are all places, such as ``1st choice``: its columns are the items."""
+    if table.numbered or any(is_place(table.names[place]) for place in wide):
+        return
+    found = list(dict.fromkeys(entry for place in wide for entry in _entries(table, place)))
+    told = [entry for entry in found if re.search(r"[^\W\d_]", entry) and rank_of(entry) is not None]
+    if len(told) > 1 and len(told) >= len(found) - 1:
+        raise DataError(
+            f"{table.source}: the entries are places, such as {told[0]!r}, so each column is an item; say ",
+            *(_RANKS, ", and leave other columns out with ", Argument("ignore")),
         )
 
 
@@ -243,9 +256,12 @@ def _refuse_a_stranger(table: Table, wide: list[int], ranks: Array) -> None:
     """
     if len(wide) < 3 or table.n_rows < 2:
         return
-    for at, place in enumerate(wide):
-        rest = np.delete(ranks, at, axis=1)
-        here = ranks[:, at]
+    k = len(wide)
+    # Without it, each row adds up to 1 + … + (k - 1).
+    filled = np.nan_to_num(ranks)
+    could_be = (filled.sum(axis=1)[:, None] - filled == k * (k - 1) / 2).all(axis=0)
+    for at in np.flatnonzero(could_be).tolist():
+        place, rest, here = wide[at], np.delete(ranks, at, axis=1), ranks[:, at]
         tied = (rest == here[:, None]).any(axis=1) | ~(here > 0)
         strict = np.all(np.sort(rest, axis=1) == np.arange(1, rest.shape[1] + 1))
         if tied.all() and strict:
