@@ -211,6 +211,10 @@ def test_what_columns_look_like(cells, kind):
         (["2020-01-31", "2021-02-28 12:30", None], r"column 'x' holds dates or times \(such as 2020-01-31\)"),
         (["31.1.2020", "28.2.2021"], "column 'x' holds dates or times"),
         (
+            pd.period_range("2020-01", periods=4, freq="M"),
+            r"column 'x' holds dates or times \(such as 2020-01\)",
+        ),
+        (
             [f"person {i}" for i in range(21)],
             "column 'x' has 21 different entries in 21 rows.*names* the rows",
         ),

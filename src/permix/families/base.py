@@ -237,13 +237,14 @@ def finite_matrix(X: Any, family: str, *, gaps: bool = False) -> np.ndarray:
         value = "NaN" if np.isnan(array[bad][0]) else "infinity"
         n_others, columns = int(bad.sum()) - 1, np.flatnonzero(bad.any(axis=0)).tolist()
         others = f" (and {n_others} more, in column{'s' if len(columns) > 1 else ''} {{columns}})"
-        raise CellError(
-            *_first(bad),
-            f"Input contains {value}: {{place}}{others if n_others else ''}. "
+        way_out = (
             f"The {family} family needs a number in every cell: leave out or fill in these rows, or use the "
-            "family mixed, in which missing cells say nothing.",
-            columns=columns,
+            "family mixed, in which missing cells say nothing."
         )
+        if gaps:
+            way_out = "Mend the cell, or make it NaN: a missing cell says nothing."
+        said = f"Input contains {value}: {{place}}{others if n_others else ''}. {way_out}"
+        raise CellError(*_first(bad), said, columns=columns)
     return array
 
 
