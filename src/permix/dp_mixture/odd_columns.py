@@ -26,8 +26,8 @@ FEWEST_JUDGED = 50
 # A column of many values has one that stands out where so large a share of rows has it, and so many times as
 # many as any other value.
 STANDS_OUT_SHARE, STANDS_OUT_TIMES = 0.2, 5
-# A positive column is skewed where its third standardized moment is above this, and that of the logarithms is at
-# most half as far from zero.
+# A positive column is skewed where its third standardized moment is above this, and that of the logarithms is
+# at most half as far from zero.
 SKEWED = 1.0
 # Whole numbers from zero on with a median below this are counts, whose spread grows with their mean.
 SMALL_COUNT = 10.0
@@ -36,7 +36,7 @@ SHOWN = 6
 
 
 def odd_columns(table: np.ndarray) -> dict[str, list[int]]:
-    """Places of the columns that are constant, take few values, are counts, flat, of heavy tails or skewed."""
+    """Places of the columns that are constant, of few values, counts, flat, of heavy tails or skewed."""
     kinds = ("constant", "discrete", "one value", "counts", "flat", "heavy", "skewed")
     found: dict[str, list[int]] = {kind: [] for kind in kinds}
     for j, cells in enumerate(table.T):
@@ -116,8 +116,8 @@ def warn_of_odd_columns(table: np.ndarray, names: Sequence[str] | None, stacklev
         "flat": "spread evenly from the least to the largest value: Gaussian groups cut such a column into "
         "pieces, so that their number means little (leave out a column that numbers the rows)",
         "heavy": "of heavy tails: far values make groups of their own (logarithms often help)",
-        "skewed": "skewed, as incomes and concentrations are: it takes several Gaussian groups to follow such a "
-        "shape, so that there may be too many (take logarithms, which make it far more symmetric)",
+        "skewed": "skewed, as incomes and concentrations are: it takes several Gaussian groups to follow "
+        "such a shape, so that there may be too many (take logarithms, which make it far more symmetric)",
     }
     said = [f"{_listed(places, names)}: {advice[kind]}" for kind, places in found.items() if places]
     if said:
