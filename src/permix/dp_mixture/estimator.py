@@ -201,9 +201,10 @@ class DPMixture(
         return profile_frame(self._fitted())
 
     def top_words(self, n: int = 10) -> pd.DataFrame:
-        """Return the ``n`` columns of counts that are most typical of each group, one row a group.
+        """Return the columns of counts that are most typical of each group, ``n`` at most, one row a group.
 
-        They are those that contribute most to the divergence of the group's shares from the overall shares.
+        They are those that contribute most to the divergence of the group's shares from the overall shares,
+        of those that the group has more of; None where there are fewer.
         """
         return top_words(self._fitted(), n)
 

@@ -82,6 +82,26 @@ class Family(abc.ABC):
         completed = self.completed(data)
         return None if completed is data else np.isnan(data) & ~np.isnan(completed)
 
+    def rows_filled(self, missing: np.ndarray, data: Any) -> np.ndarray:
+        """Say which rows have cells among those that chains draw."""
+        return np.asarray(missing.any(axis=1))
+
+    def cells_at(self, filled: Any, missing: np.ndarray) -> np.ndarray:
+        """Return what filled data have in the cells that chains draw."""
+        return np.asarray(filled[missing])
+
+    def put_cells(self, filled: Any, missing: np.ndarray, cells: np.ndarray) -> None:
+        """Write to the cells that chains draw."""
+        filled[missing] = cells
+
+    def typical_cells(self, cells: np.ndarray) -> np.ndarray:
+        """Return, of all draws (chains, draws, cells), one value for each cell."""
+        return np.asarray(cells.mean(axis=(0, 1)))
+
+    def lacking(self, data: Any, like: Any) -> Any:
+        """Return encoded data that lack the cells that others lack, where that changes what numbers say."""
+        return data
+
     def scoring(self, stats: Any, data: Any, filled: Any) -> Any:
         """Return statistics of ``filled`` data as ones that score ``data`` by what was observed of them."""
         return stats
