@@ -14,7 +14,7 @@ from permix.dp_mixture.left_out_jit import score_without
 from permix.families import Multinomial, multinomial_gaps_jit
 from permix.families.contract_jit import score_new_data, seat_all
 from permix.families.multinomial_gaps_jit import LARGEST_FILLED, with_gaps
-from permix.moves import Cycle, Gibbs, MissingCells, SplitMerge
+from permix.moves import Cycle, Gibbs, Hyperparameters, MissingCells, SplitMerge
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess
 from permix.partitions.labels import canonical_labels
@@ -31,15 +31,15 @@ EDGES, N_BINS, MOST = np.array([0.5, 3.5]), 3, 4000
 N_STEPS = 8_000
 
 
-def points(n_nodes=60):
+def points(n_nodes=60, pseudo=PSEUDO):
     """Points of the simplex and the weights that a Dirichlet distribution gives them (Gauss and Jacobi)."""
 
     def beta(a, b):
         nodes, weights = special.roots_jacobi(n_nodes, b - 1.0, a - 1.0)
         return (nodes + 1.0) / 2.0, weights / weights.sum()
 
-    first, w = beta(PSEUDO[0], PSEUDO[1] + PSEUDO[2])
-    second, v = beta(PSEUDO[1], PSEUDO[2])
+    first, w = beta(pseudo[0], pseudo[1] + pseudo[2])
+    second, v = beta(pseudo[1], pseudo[2])
     p = np.array([(a, (1 - a) * b, (1 - a) * (1 - b)) for a in first for b in second])
     return p, np.outer(w, v).ravel()
 
@@ -200,3 +200,46 @@ def test_observed_shares_sum_to_one():
     score_new_data(family.scoring(of_members, encoded, encoded), encoded, 7, 1, scores)
     assert np.exp(scores).sum() == pytest.approx(1.0, abs=1e-12)
     assert np.ptp(scores) > 1.0
+
+
+# Column 2 is as frequent as the others where it was counted; zeros for what is missing would make it rare.
+EVEN = np.array([[12.0, np.nan, 13.0], [14.0, np.nan, 12.0], [4.0, 5.0, 4.0], [13.0, np.nan, 14.0]])
+
+
+def chain_of_pseudo_counts(moves, n_steps=6_000):
+    """Draws of the logarithm of the pseudo-count of one group, with rows that lack counts."""
+    asked = Multinomial(document_length=5)
+    family = asked.resolve(EVEN)
+    data = family.encode(EVEN)
+    state = MixtureState(family, data, 4, DirichletProcess(1e-12), learning=asked.learning(family, data))
+    state.set_labels(np.zeros(4, dtype=np.int64))
+    rng, found = np.random.default_rng(6), np.empty(n_steps)
+    for step in range(n_steps):
+        for move in moves:
+            move.step(rng, state)
+        found[step] = math.log(state.family.learnable["pseudo_count"])
+    assert state.n_clusters == 1
+    return found
+
+
+@functools.cache
+def exact_pseudo_count():
+    """Logarithms of the pseudo-count, from the least that gaps allow, and their distribution function."""
+    logs = np.linspace(math.log(1 / 2), math.log(100.0), 120)
+    density = []
+    for log in logs:
+        p, weights = points(80, [math.exp(log)] * 3)
+        product = np.prod([likelihood(row, p) for row in EVEN], axis=0)
+        density.append(float(weights @ product) * stats.norm.pdf(log, 0.0, 1.5))
+    masses = np.cumsum(density) - np.array(density) / 2
+    return logs, masses / np.sum(density)
+
+
+@pytest.mark.parametrize("filling", [True, False])
+def test_learned_pseudo_counts_know_of_gaps(filling):
+    """With missing counts drawn anew, as they should be; if they stay zero, that is noticed."""
+    logs, cumulative = exact_pseudo_count()
+    drawn = chain_of_pseudo_counts([MissingCells(), Hyperparameters()] if filling else [Hyperparameters()])
+    distance = stats.kstest(drawn, lambda log: np.interp(log, logs, cumulative)).statistic
+    # Successive draws are not independent: as if every sixth were.
+    assert (distance < np.sqrt(np.log(2e6) / 2 / 1_000)) == filling
