@@ -165,6 +165,20 @@ def copied_rows() -> Labelled:
     return Labelled(np.concatenate([rows, rows]), np.zeros(200))
 
 
+def incomes() -> Labelled:
+    """One group with two log-normal columns: Gaussian groups follow their shape, and a warning says so."""
+    rng = np.random.default_rng(18)
+    columns = (np.exp(rng.normal(10, 0.5, 600)), rng.normal(45, 12, 600), np.exp(rng.normal(6.5, 0.4, 600)))
+    return Labelled(np.column_stack(columns), np.zeros(600))
+
+
+def small_counts() -> Labelled:
+    """Two groups of six Poisson counts, which are no numbers for Gaussian groups: there is a warning."""
+    rng, y = np.random.default_rng(19), np.repeat([0, 1], 120)
+    means = np.exp(rng.normal(1, 1, (2, 6)))
+    return Labelled(rng.poisson(means[y]).astype(float), y)
+
+
 TABLES: dict[str, Callable[[], Labelled]] = {
     "iris": shipped("iris"),
     "wine": shipped("wine"),
@@ -191,6 +205,8 @@ TABLES: dict[str, Callable[[], Labelled]] = {
     "ten groups": groups((200,) * 10, 8, 3.0, 13, ellipses(8, 14)),
     "far and near": far_and_near,
     "copies of rows": copied_rows,
+    "incomes": incomes,
+    "small counts": small_counts,
     "gaps: ellipses, 5 % missing": with_gaps(groups((200, 200, 200), 6, 1.5, 5, ellipses(6, 6)), 0.05),
     "gaps: wine, 5 % missing": with_gaps(shipped("wine"), 0.05),
     "gaps: wine, 20 % missing": with_gaps(shipped("wine"), 0.2),

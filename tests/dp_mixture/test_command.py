@@ -154,8 +154,8 @@ def test_other_kinds_of_data(run, tmp_path):
         (["fit", "dp-mixture", "empty.csv", "-o", "x"], ["empty.csv"]),
         (["fit", "dp-mixture", "headonly.csv", "-o", "x"], ["no rows"]),
         (
-            ["fit", "dp-mixture", "hole.csv", "-o", "x", "--family", "multinomial"],
-            ["nan", "row 2", "'b'", "mixed"],
+            ["fit", "dp-mixture", "hole.csv", "-o", "x", "--family", "multinomial", "--pseudo-count", "0.4"],
+            ["row 2 has counts in columns", "sum to 0.4", "Raise --pseudo-count"],
         ),
         (
             ["fit", "dp-mixture", "points.csv", "-o", "x", "--family", "gaussian"],

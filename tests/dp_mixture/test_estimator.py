@@ -206,7 +206,7 @@ def test_cells_are_named_by_every_family():
     X = pd.DataFrame(np.eye(4), columns=list("abcd"))
     fitted_to_numbers = quick().fit(X)
     X.loc[2, "c"] = np.inf
-    with pytest.raises(DataError, match=r"infinity: row 3, column 'c'. The gaussian-diagonal family"):
+    with pytest.raises(DataError, match=r"infinity: row 3, column 'c'. Mend the cell, or make it NaN"):
         fitted_to_numbers.predict(X)
 
 

@@ -98,6 +98,92 @@ def test_gaps_in_families_of_independent_columns(family):
     assert np.isfinite(model.score_samples(X)).all()
 
 
+@pytest.fixture(scope="module")
+def counts():
+    """Three groups of counts, a third of which is missing, and what was there."""
+    rng, y = np.random.default_rng(3), np.repeat([0, 1, 2], [30, 25, 20])
+    shares = np.array([[6, 1, 1, 1, 3, 1], [1, 6, 1, 3, 1, 1], [1, 1, 6, 1, 1, 3]]) / 13.0
+    complete = np.array([rng.multinomial(40, shares[k]) for k in y]).astype(float)
+    table = np.where(rng.random(complete.shape) < 0.3, np.nan, complete)
+    table[5] = np.nan
+    return table, complete, y, permix.DPMixture("multinomial", **SETTINGS).fit(table)
+
+
+def test_missing_counts(counts):
+    table, complete, y, model = counts
+    assert permix.adjusted_rand(model.labels_, y) > 0.75
+    missing = np.isnan(table) & ~np.isnan(table).all(axis=1, keepdims=True)
+    cells = model.posterior_["posterior"]["missing_cells"].to_numpy()
+    assert cells.shape == (2, 60, int(np.isnan(table).sum()))
+    assert np.all(cells == np.floor(cells))
+    drawn = np.full((*table.shape, 120), np.nan)
+    drawn[np.isnan(table)] = cells.reshape(120, -1).T
+    assert np.all(drawn[5] == 0.0)  # nothing was observed
+    low, high = np.quantile(drawn[missing], [0.05, 0.95], axis=1)
+    assert 0.8 < np.mean((low <= complete[missing]) & (complete[missing] <= high)) < 1.0
+    # Shares are those of complete rows: in the table of groups, in profiles, in words.
+    for k in range(model.n_clusters_):
+        of_group = complete[model.labels_ == k].sum(axis=0)
+        assert model.cluster_parameters_["probabilities"][k] == pytest.approx(
+            of_group / of_group.sum(), abs=0.05
+        )
+        profile = model.profile().loc[k].sort_index(key=lambda names: names.str[-1])
+        assert profile["typical"].to_numpy() == pytest.approx(of_group / of_group.sum(), abs=0.05)
+    assert model.fit_checks(random_state=0).aspects["reproduced"].all()
+
+
+def test_missing_counts_of_new_rows_and_files(counts, tmp_path):
+    table, complete, _, model = counts
+    rows = complete[:2].copy()
+    rows[0, 1] = np.nan
+    assert model.score_samples(rows)[1] == pytest.approx(model.score_samples(complete[:2])[1], abs=1e-9)
+    # Rows with gaps have the probability of how the rest of them is shared out: over all ways, one.
+    few = np.array([[a, np.nan, 3 - a, np.nan, np.nan, np.nan] for a in range(4)])
+    assert np.exp(model.score_samples(few)).sum() == pytest.approx(1.0, abs=1e-9)
+    assert model.predict_proba(rows).sum(axis=1) + model.predict_novelty(rows) == pytest.approx(1.0)
+    model.save(tmp_path / "counts.permix")
+    back = permix.load(tmp_path / "counts.permix")
+    np.testing.assert_array_equal(back.score_samples(table), model.score_samples(table))
+    # A fit to complete counts scores rows with gaps as well.
+    whole = permix.DPMixture("multinomial", **SETTINGS).fit(complete)
+    assert np.exp(whole.score_samples(few)).sum() == pytest.approx(1.0, abs=1e-9)
+    assert whole.predict(table).tolist() == pytest.approx(whole.labels_, abs=2)
+
+
+def test_checkpoints_hold_missing_counts(counts):
+    table, _, y, _ = counts
+    asked = permix.Multinomial()
+    family = asked.resolve(table)
+    data = family.encode(table)
+    learning = asked.learning(family, data)
+    assert learning.prior.low == pytest.approx(
+        1.0 / (6 - np.isnan(table[np.arange(75) != 5]).sum(axis=1).max())
+    )
+    states = [
+        MixtureState(family, data, 75, permix.MixtureOfFiniteMixtures(), learning=learning) for _ in range(2)
+    ]
+    states[0].set_labels(y)
+    rng, move = np.random.default_rng(0), Cycle([Gibbs(), MissingCells(), Hyperparameters()])
+    for _ in range(3):
+        move.step(rng, states[0])
+    states[1].restore(states[0].checkpoint())
+    for a, b in zip(states[1].data, states[0].data, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert states[1].log_joint() == pytest.approx(states[0].log_joint(), rel=1e-9)
+
+
+def test_groups_are_described_given_their_rows():
+    """A row that chains put now here, now there is filled in like the group that it is shown in."""
+    rng = np.random.default_rng(8)
+    table = np.repeat([[0.0, 0.0], [3.0, 40.0]], 40, axis=0) + rng.normal(size=(80, 2))
+    table[:12, 0], table[:12, 1] = 1.5, np.nan
+    model = permix.DPMixture(permix.GaussianNIW(), **SETTINGS).fit(table)
+    means = model.cluster_parameters_["mean"]
+    for k in range(model.n_clusters_):
+        seen = table[model.labels_ == k]
+        assert means[k, 1] == pytest.approx(np.nanmean(seen[:, 1]), abs=1.5)
+
+
 def test_a_column_without_any_entry_is_named():
     table = X.copy()
     table[:, 1] = np.nan

@@ -11,7 +11,7 @@ from sklearn import datasets
 
 import permix
 from permix.dp_mixture.fit import _first_states
-from permix.dp_mixture.odd_columns import is_flat
+from permix.dp_mixture.odd_columns import is_flat, odd_columns
 from permix.dp_mixture.tables import report
 from permix.errors import ConvergenceWarning
 from permix.moves.start import start_of_chain
@@ -184,6 +184,25 @@ def test_evenly_spread_columns_are_told_from_normal_ones():
     assert np.mean([is_flat(rng.random(200)) for _ in range(200)]) > 0.8
     assert not any(is_flat(rng.normal(size=200)) for _ in range(200))
     assert not is_flat(rng.random(199))
+
+
+def test_shapes_of_columns_are_told_from_those_of_groups():
+    """Incomes, counts and amounts spent are named; columns of normal groups, far apart or not, are not."""
+    rng, n = np.random.default_rng(2), 400
+    apart = np.where(np.arange(n) < 300, 2.0, 12.0) + rng.normal(size=n)
+    spent = np.where(rng.random(n) < 0.3, 0.0, rng.normal(50.0, 9.0, n))
+    columns = {
+        "skewed": np.exp(rng.normal(10.0, 0.5, n)),
+        "one value": spent,
+        "counts": rng.poisson(6.0, n).astype(float),
+    }
+    for kind, column in columns.items():
+        assert odd_columns(column[:, None])[kind] == [0]
+        assert not any(odd_columns(column[:49, None]).values())
+    assert not any(odd_columns(np.column_stack([rng.normal(40.0, 9.0, n), apart, apart**0.5])).values())
+    # Counts beyond hundreds are as good as numbers, and so is a skewed column of both signs.
+    large = rng.poisson(300.0, n) - 1.0
+    assert not any(odd_columns(np.column_stack([large, columns["skewed"] - 9000.0])).values())
 
 
 def test_copies_of_rows_are_counted():

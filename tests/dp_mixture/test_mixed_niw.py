@@ -154,6 +154,14 @@ def test_columns_of_two_values_are_categories():
     assert chosen_family(None, table).name == "gaussian-niw"
     answers = rng.integers(0, 2, (40, 3)).astype(float)
     assert chosen_family(None, answers) == Mixed(["category"] * 3)
+    # Truth values are categories in an array as in a frame or a list, constant ones too.
+    truths = np.column_stack([answers == 1.0, np.ones(40, dtype=bool)])
+    for given in (truths, truths.tolist(), pd.DataFrame(truths, columns=list("abcd"))):
+        assert chosen_family(None, given) == Mixed()
+    assert (
+        permix.DPMixture(n_draws=4, n_burn_in=4, progress=False).fit(truths).family_.kinds
+        == ("category",) * 4
+    )
 
 
 def test_without_numbers_it_is_as_mixed():

@@ -160,6 +160,10 @@ def test_every_model_has_checks(name):
     assert set(found.table["aspect"]) == set(found.aspects["aspect"])
     again = model.fit_checks(None if name in KEEPS_DATA else EXAMPLES[name].data(), n_replicates=100)
     assert again.table.equals(found.table)
+    if name in ("DPMixture", "CoClustering", "CoClusteringEnsemble"):  # those that were fitted may be given
+        assert model.fit_checks(EXAMPLES[name].data(), n_replicates=100).table.equals(found.table)
+        with pytest.raises(DataError, match=r"(was fitted, and this is another|were fitted, and these are)"):
+            model.fit_checks(EXAMPLES[name].data()[::-1], n_replicates=100)
     if name not in KEEPS_DATA:
         with pytest.raises(DataError, match=r"do not keep the data.*fit_checks\(X\)"):
             model.fit_checks()

@@ -158,10 +158,11 @@ def sums(model, name):
     return {what: total(model, table) for form in forms for what, table in OBSERVATIONS[form].items()}
 
 
+PRIOR_OPTIONS = [{"prior": name if name != "finite" else permix.FiniteDirichlet(3)} for name in PRIORS][1:]
 CASES = [
     (name, form, options)
     for name in OF_RANKINGS
-    for options in options_of(name)
+    for options in [*options_of(name), *(PRIOR_OPTIONS if name == "DPMallowsMixture" else [])]
     for form in (*OBSERVATIONS, "mixed")
     if not options or form in ("full", "lists")
 ]
@@ -235,7 +236,13 @@ TABLES = {
             "category and count": ones(grid((1, 2, 3), range(2000), [np.nan])),
         },
     ),
-    "multinomial": (COUNTS, {f"documents of {n}": ones(documents(4, n)) for n in (1, 3)}),
+    "multinomial": (
+        np.where(np.arange(56).reshape(14, 4) % 9 == 4, np.nan, COUNTS),
+        {
+            **{f"documents of {n}": ones(documents(4, n)) for n in (1, 3)},
+            "three counted in two columns": ones(grid([np.nan], range(4), [np.nan], range(4))[[3, 6, 9, 12]]),
+        },
+    ),
 }
 MATRICES = {
     "bernoulli": (
@@ -263,7 +270,6 @@ AS_GIVEN = {
     "mixed-niw": permix.MixedNIW(kinds=["category", "count", "number"]),
 }
 SPACES = {"DPMixture": TABLES, "CoClustering": MATRICES, "CoClusteringEnsemble": MATRICES}
-PRIOR_OPTIONS = [{"prior": name if name != "finite" else permix.FiniteDirichlet(3)} for name in PRIORS][1:]
 
 
 def space_cases():

@@ -49,7 +49,12 @@ def test_description_round_trip(name):
         (lambda: Multinomial(document_length=-1), "document_length"),
         (lambda: Multinomial().resolve([[1.0, 2.5]]), "row 1, column 2 is 2.5"),
         (lambda: Multinomial().resolve([[1.0, 2.0], [0.0, -3.0]]), "row 2, column 2 is -3"),
-        (lambda: Multinomial().resolve([[1.0, float("nan")]]), "row 1, column 2 is nan"),
+        (lambda: Multinomial().resolve([[1.0, float("inf")]]), "row 1, column 2 is inf"),
+        (lambda: Multinomial().resolve([[1.0, float("nan")]]), "column 2 has no entry at all"),
+        (
+            lambda: Multinomial(0.4).resolve([[1.0, 2.0, 0.0], [3.0, 1.0, float("nan")]]),
+            "row 2 has counts in columns whose pseudo-counts sum to 0.8",
+        ),
         (lambda: Categorical(levels=[["a", "a"]]), "all different"),
         (lambda: Categorical().resolve([[None, 1], [None, 2]]), "column 1 has no entry"),
         (

@@ -148,6 +148,17 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
     def _kept(self) -> Cells:
         return self._fitted().known_cells
 
+    def _data_to_check(self, X: Any) -> None:
+        """Take the matrix that was fitted, which the fit keeps, and no other."""
+        if X is None:
+            return
+        given, kept = self._cells(X, reset=False), self._fitted().known_cells
+        same = given.shape == kept.shape and np.array_equal(given.values, kept.values)
+        if not (
+            same and np.array_equal(given.rows, kept.rows) and np.array_equal(given.columns, kept.columns)
+        ):
+            raise DataError("checks are about the matrix that was fitted, and this is another: leave X out")
+
     def _data_to_compare(self, X: Any, fitted_to: Any) -> tuple[Any, Any]:
         return self._ask()._new(self._cells(X, reset=False)), fitted_to
 

@@ -36,7 +36,7 @@ def fit_checks(fit: MixtureFit, data: Any, n_replicates: int, random_state: Any)
 
     def draw(stream: np.random.Generator) -> dict[str, Aspect]:
         rows = draw_rows(predictive, draws[int(stream.integers(len(draws)))], fit.n, stream)
-        return aspects(family.numbers(family.encode(family.decode(rows))))
+        return aspects(family.numbers(family.lacking(family.encode(family.decode(rows)), fit.data)))
 
     return compare(aspects(seen), replicated(draw, n_replicates, rng), fit.n)
 

@@ -91,7 +91,7 @@ def is_numbers(table: Any) -> bool:
             array = np.asarray(table)
         except (TypeError, ValueError):  # rows of different lengths, or no rows at all: refused elsewhere
             return True
-        if array.ndim != 2 or array.dtype.kind not in "OUS":
+        if array.ndim != 2 or array.dtype.kind not in "bOUS":
             return True
         table = table if isinstance(table, np.ndarray) else np.array(table, dtype=object)
     return all(column.numeric for column in columns_of(table))

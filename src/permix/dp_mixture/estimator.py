@@ -163,6 +163,15 @@ class DPMixture(
     def _kept(self) -> Any:
         return FITTED
 
+    def _data_to_check(self, X: Any) -> None:
+        """Take the rows that were fitted, which the fit keeps, and no others."""
+        if X is None:
+            return
+        _, data, n = self._new_data(X)
+        given, kept = (self.family_.pack(rows) for rows in (data, self._fit.data))
+        if n != self._fit.n or not all(_same(given[name], kept[name]) for name in kept):
+            raise DataError("checks are about the rows that were fitted, and these are others: leave X out")
+
     def _data_to_compare(self, X: Any, fitted_to: Any) -> tuple[Any, Any]:
         return self._new_data(X), fitted_to
 
@@ -201,9 +210,10 @@ class DPMixture(
         return profile_frame(self._fitted())
 
     def top_words(self, n: int = 10) -> pd.DataFrame:
-        """Return the ``n`` columns of counts that are most typical of each group, one row a group.
+        """Return the columns of counts that are most typical of each group, ``n`` at most, one row a group.
 
-        They are those that contribute most to the divergence of the group's shares from the overall shares.
+        They are those that contribute most to the divergence of the group's shares from the overall shares,
+        of those that the group has more of; None where there are fewer.
         """
         return top_words(self._fitted(), n)
 
@@ -246,3 +256,8 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
                 f"column {name!r} holds text (row 1: {column[0]!r}), and the {family.name} family takes "
                 "numbers: leave the column out, or use family='mixed'"
             )
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Whether two arrays are equal, cells that are missing included."""
+    return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")

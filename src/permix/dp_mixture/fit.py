@@ -32,13 +32,13 @@ from permix.partitions import FiniteDirichlet, PartitionPrior
 from permix.partitions.geometry import how_sure
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import EstimatedPartition, nearest_partition, spaced
+from permix.posterior.estimated import EstimatedPartition, nearest_partition
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
-# Parameters of groups are averaged over so many draws of missing cells.
-MAX_COMPLETIONS = 20
+# Parameters of groups are averaged over so many draws of missing cells given the groups, so many sweeps each.
+N_FILLINGS, SWEEPS_APART = 20, 3
 # With fewer rows nearly any partition is as good as any other, and chains agree on the prior.
 FEWEST_ROWS = 10
 MakeState = Callable[[np.random.Generator], MixtureState]
@@ -98,22 +98,41 @@ class MixtureFit(EstimatedPartition):
         """Posterior means of the clusters' parameters given ``labels``, over some draws of missing cells."""
         stats, labels = self.family.statistics(self.n_clusters), self.labels.astype(np.int32)
         found = []
-        for data in self.completions():
+        for data in self._completions():
             seat_all(stats, data, labels, self.n_clusters)
             found.append(self.family.parameters(stats, self.n_clusters))
         return {name: np.mean([one[name] for one in found], axis=0) for name in found[0]}
 
-    def completions(self) -> Iterator[Any]:
-        """Yield the data with gaps filled in as in some of the draws; the data alone where none are."""
-        if "missing_cells" not in self.draws.arrays:
+    def _completions(self) -> Iterator[Any]:
+        """Yield the data with gaps filled in given ``labels``; the data alone where there are none."""
+        if self.fillings is None:
             yield self.data
             return
-        cells = self.draws.arrays["missing_cells"]
-        cells = cells.reshape(-1, cells.shape[2])
-        for place in spaced(len(cells), MAX_COMPLETIONS):
-            filled = self.data.copy()
-            filled[self.family.filled_cells(self.data)] = cells[place]
+        filled, missing = self.family.completed(self.data), self.family.filled_cells(self.data)
+        assert missing is not None
+        for cells in self.fillings:
+            self.family.put_cells(filled, missing, cells)
             yield filled
+
+    @cached_property
+    def fillings(self) -> Array | None:
+        """Draws of missing cells given ``labels``, (draw, cell); None where none are missing.
+
+        Those of the chains are given the groups of other partitions: a row that is now and then in another
+        group would be filled in like that group.
+        """
+        if "missing_cells" not in self.draws.arrays:
+            return None
+        state = MixtureState(self.family, self.data, self.n, self.prior, empty_scores=np.empty(0))
+        state.fill_gaps(self.family.typical_cells(self.draws.arrays["missing_cells"]))
+        state.set_labels(self.labels)
+        assert state.missing is not None
+        rng, found = np.random.default_rng(0), []
+        for sweep in range(SWEEPS_APART * (N_FILLINGS + 1)):
+            state.refill(rng)
+            if sweep >= SWEEPS_APART and (sweep + 1) % SWEEPS_APART == 0:
+                found.append(self.family.cells_at(state.data, state.missing))
+        return np.array(found)
 
     @cached_property
     def profile(self) -> Profile:

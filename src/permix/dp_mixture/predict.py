@@ -39,7 +39,7 @@ class MixturePredictive:
         # Prior predictives of the fitted data are of no use here.
         self.state = MixtureState(fit.family, fit.data, fit.n, fit.prior, empty_scores=np.empty(0))
         if self.state.missing is not None:
-            self.state.fill_gaps(fit.draws.arrays["missing_cells"].mean(axis=(0, 1)))
+            self.state.fill_gaps(fit.family.typical_cells(fit.draws.arrays["missing_cells"]))
 
     def condition(
         self,
@@ -87,7 +87,9 @@ class Membership(NamedTuple):
 def membership_of(fit: MixtureFit, data: Any, m: int) -> Membership:
     """Return where new data belong under the point estimate."""
     predictive = MixturePredictive(fit)
-    log_weights = predictive.condition(fit.labels, float(np.mean(fit.draws.arrays.get("concentration", 0.0))))
+    cells = None if fit.fillings is None else fit.family.typical_cells(fit.fillings[None])
+    concentration = float(np.mean(fit.draws.arrays.get("concentration", 0.0)))
+    log_weights = predictive.condition(fit.labels, concentration, cells=cells)
     joint = predictive.log_joint(data, m, score_empty(fit.family, data, m), log_weights)
     impossible = np.flatnonzero(~np.isfinite(joint.max(axis=1, initial=-np.inf)))
     if impossible.size:

@@ -47,7 +47,7 @@ def profile_frame(fit: MixtureFit) -> pd.DataFrame:
 def in_words(group: dict[str, Any]) -> str:
     """Name what is most telling about a group; of categories the frequent ones, not the rare."""
     if "top_words" in group:
-        return ", ".join(group["top_words"])
+        return ", ".join(group["top_words"]) or "nothing: near the shares of all rows"
     said = []
     for row in group["profile"]:
         difference = row["difference"]
@@ -61,10 +61,8 @@ def in_words(group: dict[str, Any]) -> str:
     return ", ".join(said[:MOST_NAMED]) or "nothing: near the mean of all rows"
 
 
-def top_words(fit: MixtureFit, n: int) -> pd.DataFrame:
-    """Return the columns that are most typical of each group of counts."""
-    import pandas as pd
-
+def typical_words(fit: MixtureFit, n: int) -> list[list[str]]:
+    """Return the columns that each group of counts has more of than all rows, most typical first."""
     if not isinstance(fit.family, Multinomial):
         raise DataError(f"top_words is for the multinomial family; of the {fit.family.name} see profile()")
     if n < 1:
@@ -73,6 +71,17 @@ def top_words(fit: MixtureFit, n: int) -> pd.DataFrame:
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = np.where(typical > 0, typical * np.log(typical / overall), 0.0)
     order = np.argsort(-gain, axis=1, kind="stable")[:, :n]
-    names = np.array(fit.columns, dtype=object)
+    # Shares of all rows in one group are those of all rows up to rounding.
+    more = typical > overall * (1.0 + 1e-9)
+    return [[fit.columns[j] for j in row if more[k, j]] for k, row in enumerate(order)]
+
+
+def top_words(fit: MixtureFit, n: int) -> pd.DataFrame:
+    """Return the columns that are most typical of each group of counts, None after the last of a group."""
+    import pandas as pd
+
+    found = typical_words(fit, n)
+    width = min(n, len(fit.columns))
+    rows = [[*words, *[None] * (width - len(words))] for words in found]
     index = pd.RangeIndex(fit.n_clusters, name="group")
-    return pd.DataFrame(names[order], index=index, columns=range(1, order.shape[1] + 1))
+    return pd.DataFrame(rows, index=index, columns=range(1, width + 1), dtype=object)

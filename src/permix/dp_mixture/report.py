@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from permix.dp_mixture.fit import MixtureFit
-from permix.dp_mixture.profile import LEAST_DIFFERENCE, group_profile, top_words
+from permix.dp_mixture.profile import LEAST_DIFFERENCE, group_profile, typical_words
 from permix.families import Multinomial
 from permix.reporting.charts import Axis, Interval, dots, heat
 from permix.reporting.content import Answer, Block, Figure, Note, Paragraph, Section, Table
@@ -81,7 +81,9 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
     share = interval(group.share, group.low, group.high)
     who = f"Group {k + 1}, {share} of the rows,"
     if isinstance(fit.family, Multinomial):
-        words = [shown(word, 40) for word in top_words(fit, 6).to_numpy()[k].tolist()]
+        words = [shown(word, 40) for word in typical_words(fit, 6)[k]]
+        if not words:
+            return f"{who} has the same shares as all rows."
         return f"{who} has more than others of {listed(words)}."
     told = []
     for row in group_profile(fit, k):

@@ -9,7 +9,7 @@ import numpy as np
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table
 from permix.dp_mixture.fit import FEWEST_ROWS, MixtureFit, too_few
-from permix.dp_mixture.profile import group_profile, in_words, top_words
+from permix.dp_mixture.profile import group_profile, in_words, typical_words
 from permix.families import Multinomial
 
 # A table of groups in the terminal shows at most this many columns of parameters and this many rows.
@@ -24,7 +24,7 @@ TOP_WORDS = 10
 def report(fit: MixtureFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
     parameters = fit.cluster_parameters
-    words = top_words(fit, TOP_WORDS).to_numpy().tolist() if isinstance(fit.family, Multinomial) else None
+    words = typical_words(fit, TOP_WORDS) if isinstance(fit.family, Multinomial) else None
     return {
         "model": fit.model,
         "family": fit.family.name,

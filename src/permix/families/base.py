@@ -82,6 +82,26 @@ class Family(abc.ABC):
         completed = self.completed(data)
         return None if completed is data else np.isnan(data) & ~np.isnan(completed)
 
+    def rows_filled(self, missing: np.ndarray, data: Any) -> np.ndarray:
+        """Say which rows have cells among those that chains draw."""
+        return np.asarray(missing.any(axis=1))
+
+    def cells_at(self, filled: Any, missing: np.ndarray) -> np.ndarray:
+        """Return what filled data have in the cells that chains draw."""
+        return np.asarray(filled[missing])
+
+    def put_cells(self, filled: Any, missing: np.ndarray, cells: np.ndarray) -> None:
+        """Write to the cells that chains draw."""
+        filled[missing] = cells
+
+    def typical_cells(self, cells: np.ndarray) -> np.ndarray:
+        """Return, of all draws (chains, draws, cells), one value for each cell."""
+        return np.asarray(cells.mean(axis=(0, 1)))
+
+    def lacking(self, data: Any, like: Any) -> Any:
+        """Return encoded data that lack the cells that others lack, where that changes what numbers say."""
+        return data
+
     def scoring(self, stats: Any, data: Any, filled: Any) -> Any:
         """Return statistics of ``filled`` data as ones that score ``data`` by what was observed of them."""
         return stats
@@ -237,13 +257,14 @@ def finite_matrix(X: Any, family: str, *, gaps: bool = False) -> np.ndarray:
         value = "NaN" if np.isnan(array[bad][0]) else "infinity"
         n_others, columns = int(bad.sum()) - 1, np.flatnonzero(bad.any(axis=0)).tolist()
         others = f" (and {n_others} more, in column{'s' if len(columns) > 1 else ''} {{columns}})"
-        raise CellError(
-            *_first(bad),
-            f"Input contains {value}: {{place}}{others if n_others else ''}. "
+        way_out = (
             f"The {family} family needs a number in every cell: leave out or fill in these rows, or use the "
-            "family mixed, in which missing cells say nothing.",
-            columns=columns,
+            "family mixed, in which missing cells say nothing."
         )
+        if gaps:
+            way_out = "Mend the cell, or make it NaN: a missing cell says nothing."
+        said = f"Input contains {value}: {{place}}{others if n_others else ''}. {way_out}"
+        raise CellError(*_first(bad), said, columns=columns)
     return array
 
 

@@ -70,26 +70,33 @@ class PseudoCountLearning(Learning):
     """The pseudo-count of answers or words."""
 
     names: tuple[str, ...] = ("pseudo_count",)
+    prior: LogNormal = PSEUDO_COUNT
 
     def log_prior(self, family: Any) -> float:
-        return PSEUDO_COUNT.log_density_of(math.log(family.learnable["pseudo_count"]))
+        return self.prior.log_density_of(math.log(family.learnable["pseudo_count"]))
 
     def draw(self, rng: np.random.Generator, family: Any, stats: Any, n_clusters: int) -> Any:
         counts, totals = stats.counts[:, :n_clusters], np.atleast_2d(stats.totals[..., :n_clusters])
         n_levels = np.diff(stats.offsets) if hasattr(stats, "offsets") else np.array([len(counts)])
         present = family.learnable["pseudo_count"]
-        return family.with_values({"pseudo_count": draw_pseudo_count(rng, present, counts, totals, n_levels)})
+        value = draw_pseudo_count(rng, present, counts, totals, n_levels, self.prior)
+        return family.with_values({"pseudo_count": value})
 
 
 def draw_pseudo_count(
-    rng: np.random.Generator, value: float, counts: FloatArray, totals: FloatArray, n_levels: Any
+    rng: np.random.Generator,
+    value: float,
+    counts: FloatArray,
+    totals: FloatArray,
+    n_levels: Any,
+    prior: LogNormal = PSEUDO_COUNT,
 ) -> float:
     """Draw the parameter of symmetric Dirichlet priors given ``counts`` of all levels in all groups.
 
     ``totals`` are those of each column, (columns, groups), and ``n_levels`` how many levels these have.
     """
     log_likelihood = dirichlet_log_likelihood(counts, totals, n_levels)
-    return one_slice(rng, value, lambda log: log_likelihood(math.exp(log)) + PSEUDO_COUNT.log_density_of(log))
+    return one_slice(rng, value, lambda log: log_likelihood(math.exp(log)) + prior.log_density_of(log))
 
 
 def dirichlet_log_likelihood(

@@ -22,7 +22,11 @@ MAX_SUMMED_REPEATS = 8
 
 
 class Counts(NamedTuple):
-    """Documents as compressed sparse rows, without zeros or repeated columns."""
+    """Documents as compressed sparse rows, without repeated columns.
+
+    Missing counts are NaN, and zeros are there only where such are filled in. The totals and coefficients of
+    documents that lack counts are those of what was observed.
+    """
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -95,6 +99,8 @@ def _log_predictive(stats, data, i, n_clusters, out):
     for position in range(data.indptr[i], data.indptr[i + 1]):
         word = data.indices[position]
         repeats = data.values[position]
+        if repeats == 0.0:  # a missing count that is filled in
+            continue
         if repeats <= MAX_SUMMED_REPEATS:
             log_weight = stats.log_weights[word]
             for k in range(n_clusters):

@@ -101,12 +101,17 @@ def _of_cells(name: str | int, cells: np.ndarray) -> Column:
         numbers = np.full(len(entries), np.nan)
         numbers[~missing] = present
         return Column(name, numbers, missing)
-    dates = any(isinstance(entry, _DATES) for entry in present) or (
+    dates = any(_is_date(entry) for entry in present) or (
         bool(present) and all(isinstance(e, str) and _DATE_TEXT.fullmatch(e.strip()) for e in present)
     )
     objects = np.empty(len(entries), dtype=object)
     objects[:] = entries
     return Column(name, objects, missing, date=dates)
+
+
+def _is_date(entry: Any) -> bool:
+    """Whether an entry is a date, a time or, as pandas has them, a period such as a month."""
+    return isinstance(entry, _DATES) or type(entry).__name__ == "Period"
 
 
 def label(value: Any) -> Any:

@@ -42,3 +42,14 @@ def sweep_gaps(
         add(stats, data, i, chosen)
         labels[i] = chosen
     return order.shape[0], n_clusters, n_moved
+
+
+@kernel
+def refill(rng, stats, data, labels, order):
+    """Draw what each datum of ``order`` lacks given the members of its cluster, which stays."""
+    for position in range(order.shape[0]):
+        i = order[position]
+        own = np.int64(labels[i])
+        remove(stats, data, i, own)
+        fill(rng, stats, data, i, own)
+        add(stats, data, i, own)

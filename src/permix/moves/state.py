@@ -114,7 +114,7 @@ class MixtureState(PartitionState):
         self.labels = np.full(n, -1, dtype=np.int32)
         self.n_clusters = 0
         self.n_moved = 0
-        with_gaps = np.zeros(n, np.bool_) if self.missing is None else self.missing.any(axis=1)
+        with_gaps = np.zeros(n, np.bool_) if self.missing is None else family.rows_filled(self.missing, data)
         self._order, self.rows_with_gaps = np.flatnonzero(~with_gaps), np.flatnonzero(with_gaps)
         self._allocate(FIRST_CAPACITY)
         self.empty_scores = score_empty(family, data, n) if empty_scores is None else empty_scores
@@ -140,7 +140,7 @@ class MixtureState(PartitionState):
     def fill_gaps(self, cells: np.ndarray) -> None:
         """Take other values of what is missing; the caller brings statistics up to date."""
         assert self.missing is not None
-        self.data[self.missing] = cells
+        self.family.put_cells(self.data, self.missing, cells)
 
     @property
     def scoring(self) -> Any:
@@ -155,8 +155,7 @@ class MixtureState(PartitionState):
 
     def record(self) -> dict[str, float | int | np.ndarray]:
         """One draw."""
-        filled = {} if self.missing is None else {"missing_cells": self.data[self.missing]}
-        return {**super().record(), **self._learned(), **filled}
+        return {**super().record(), **self._learned(), **self._filled()}
 
     def empty_clusters(self, n_clusters: int) -> Any:
         """Return statistics of empty clusters, for moves that try things out."""
@@ -194,6 +193,12 @@ class MixtureState(PartitionState):
                     " all others for the scales of this family. Check the units, or widen the scales."
                 )
             self.make_room(self.capacity + 1)
+
+    def refill(self, rng: np.random.Generator) -> None:
+        """Draw what is missing anew, every row in its cluster."""
+        from permix.moves.missing_cells_jit import refill
+
+        refill(rng, self.scoring, self.observed, self.labels, self.rows_with_gaps)
 
     def make_room(self, capacity: int) -> None:
         """Give the state at least ``capacity`` slots."""
@@ -243,9 +248,14 @@ class MixtureState(PartitionState):
             "n_clusters": np.array(self.n_clusters),
             "concentration": np.array(self.concentration),
             "capacity": np.array(self.capacity),
-            **({} if self.missing is None else {"missing_cells": self.data[self.missing]}),
+            **self._filled(),
             **{name: np.array(value) for name, value in self._learned().items()},
         }
+
+    def _filled(self) -> dict[str, np.ndarray]:
+        return (
+            {} if self.missing is None else {"missing_cells": self.family.cells_at(self.data, self.missing)}
+        )
 
     def _learned(self) -> dict[str, Any]:
         return {} if self.learning is None else self.learning.values(self.family)
