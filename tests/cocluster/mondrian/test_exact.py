@@ -108,8 +108,16 @@ def test_posterior_of_the_cell_partition(family):
         Cycle([RedrawSubtree(4), PlaceLines()]),
         Cycle([ChangeCuts(4, 1), ShiftCuts(10)]),
         Cycle([ChangeCuts(4, 1), RotateCuts(20)]),
+        Cycle([ChangeCuts(4, 1), ChangeCuts(8, 1, above=1.0)]),
     ],
-    ids=["cuts and places", "cuts alone", "subtrees and places", "cuts and shifts", "cuts and rotations"],
+    ids=[
+        "cuts and places",
+        "cuts alone",
+        "subtrees and places",
+        "cuts and shifts",
+        "cuts and rotations",
+        "cuts and peels",
+    ],
 )
 def test_each_move_keeps_the_posterior(move):
     keys = partitions_visited(MondrianData.of(matrix_of("categorical")), move, 4000)

@@ -57,6 +57,7 @@ MOVES = {
     "redraw": RedrawSubtree(3),
     "cuts": ChangeCuts(10, 1),
     "places": PlaceLines(),
+    "peel": ChangeCuts(10, 1, above=1.0),
 }
 
 
