@@ -14,6 +14,7 @@ from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import cell_family
 from permix.cocluster.mondrian.moves import (
     ChangeCuts,
+    CrossCuts,
     PlaceLines,
     RedrawSubtree,
     RotateCuts,
@@ -109,6 +110,7 @@ def test_posterior_of_the_cell_partition(family):
         Cycle([ChangeCuts(4, 1), ShiftCuts(10)]),
         Cycle([ChangeCuts(4, 1), RotateCuts(20)]),
         Cycle([ChangeCuts(4, 1), ChangeCuts(8, 1, above=1.0)]),
+        Cycle([ChangeCuts(4, 1), CrossCuts(10, 1)]),
     ],
     ids=[
         "cuts and places",
@@ -117,6 +119,7 @@ def test_posterior_of_the_cell_partition(family):
         "cuts and shifts",
         "cuts and rotations",
         "cuts and peels",
+        "cuts and exchanges",
     ],
 )
 def test_each_move_keeps_the_posterior(move):

@@ -16,6 +16,7 @@ from permix.cocluster.mondrian.bases_jit import sweep_base_lines
 from permix.cocluster.mondrian.lines_jit import sweep_lines
 from permix.cocluster.mondrian.moves import (
     ChangeCuts,
+    CrossCuts,
     PlaceLines,
     RedrawSubtree,
     RotateCuts,
@@ -98,9 +99,9 @@ def data_of(kind):
 def test_caches_equal_recomputation_after_every_move(data):
     rng = np.random.default_rng(1)
     state = MondrianState(data_of(data), 2.0, rng)
-    accepted = dict.fromkeys(range(6), 0)
+    accepted = dict.fromkeys(range(7), 0)
     moves = [ChangeCuts(1, 1), PlaceLines(), ShiftCuts(1), RotateCuts(30), RedrawSubtree(1)]
-    moves.append(ChangeCuts(3, 1, above=1.0))
+    moves += [ChangeCuts(3, 1, above=1.0), CrossCuts(20, 1)]
     for step in range(80):
         for place, move in enumerate(
             [

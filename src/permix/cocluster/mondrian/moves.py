@@ -8,7 +8,17 @@ from collections.abc import Mapping
 import numpy as np
 
 from permix.cocluster.cells.learned import LearnPseudoCount
-from permix.cocluster.mondrian.moves_jit import CHANGE, PEEL, PLACE, REDRAW, ROTATE, SHIFT, STRETCH, TIMES
+from permix.cocluster.mondrian.moves_jit import (
+    CHANGE,
+    CROSS,
+    PEEL,
+    PLACE,
+    REDRAW,
+    ROTATE,
+    SHIFT,
+    STRETCH,
+    TIMES,
+)
 from permix.cocluster.mondrian.state import MondrianState
 from permix.cocluster.mondrian.tree_jit import HIGH, LEAF, LOW, PARENT, TIME
 from permix.errors import DataError
@@ -21,6 +31,8 @@ FIRST_PROPOSALS, MOST_PROPOSALS = 20, 1000
 AT_ONCE = 50
 # Share of the cuts proposed that are above others: they cost twice as much, and one in sixty is accepted.
 ABOVE = 0.4
+# Lines of the matrix for each exchange of cuts that cross.
+LINES_PER_EXCHANGE = 4
 # Weight of all earlier steps, in what proposals cost, after one more.
 MEMORY = 0.9
 
@@ -154,6 +166,29 @@ class RotateCuts(Proposals):
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
         return Info("rotate", *state.make(rng, ROTATE, self.n_proposals))
+
+
+@dataclasses.dataclass
+class CrossCuts(Move):
+    """Exchange the order of cuts that cross, lines between the neighboring cuts drawn anew.
+
+    Nodes whose parts are not both cut across, or with other cuts between theirs, cost nothing: of large trees
+    one in a hundred can be tried. None proposes one for every four lines of the matrix.
+    """
+
+    n_proposals: int | None = None
+    n_scans: int = 1
+
+    def __post_init__(self) -> None:
+        if self.n_proposals is not None:
+            check_at_least(self.n_proposals, "n_proposals", 1)
+        check_at_least(self.n_scans, "n_scans", 0)
+
+    def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
+        n = self.n_proposals
+        if n is None:
+            n = max(1, (state.data.n_rows + state.data.n_columns) // LINES_PER_EXCHANGE)
+        return Info("cross", *state.make(rng, CROSS, n, self.n_scans))
 
 
 @dataclasses.dataclass
