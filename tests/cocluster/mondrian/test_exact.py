@@ -14,6 +14,7 @@ from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import cell_family
 from permix.cocluster.mondrian.moves import (
     ChangeCuts,
+    CrossCuts,
     PlaceLines,
     RedrawSubtree,
     RotateCuts,
@@ -108,8 +109,18 @@ def test_posterior_of_the_cell_partition(family):
         Cycle([RedrawSubtree(4), PlaceLines()]),
         Cycle([ChangeCuts(4, 1), ShiftCuts(10)]),
         Cycle([ChangeCuts(4, 1), RotateCuts(20)]),
+        Cycle([ChangeCuts(4, 1), ChangeCuts(8, 1, above=1.0)]),
+        Cycle([ChangeCuts(4, 1), CrossCuts(10, 1)]),
     ],
-    ids=["cuts and places", "cuts alone", "subtrees and places", "cuts and shifts", "cuts and rotations"],
+    ids=[
+        "cuts and places",
+        "cuts alone",
+        "subtrees and places",
+        "cuts and shifts",
+        "cuts and rotations",
+        "cuts and peels",
+        "cuts and exchanges",
+    ],
 )
 def test_each_move_keeps_the_posterior(move):
     keys = partitions_visited(MondrianData.of(matrix_of("categorical")), move, 4000)

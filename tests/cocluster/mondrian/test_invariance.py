@@ -15,7 +15,7 @@ from scipy.integrate import quad
 
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import CategoricalCells
-from permix.cocluster.mondrian.moves import ChangeCuts, PlaceLines, RedrawSubtree, RotateCuts
+from permix.cocluster.mondrian.moves import ChangeCuts, CrossCuts, PlaceLines, RedrawSubtree, RotateCuts
 from permix.cocluster.mondrian.moves_jit import SHIFT, STRETCH, TIMES
 from permix.cocluster.mondrian.rotate_jit import log_without_times, turn
 from permix.cocluster.mondrian.state import MondrianData, MondrianState
@@ -57,6 +57,8 @@ MOVES = {
     "redraw": RedrawSubtree(3),
     "cuts": ChangeCuts(10, 1),
     "places": PlaceLines(),
+    "peel": ChangeCuts(10, 1, above=1.0),
+    "cross": CrossCuts(30, 1),
 }
 
 

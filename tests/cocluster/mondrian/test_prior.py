@@ -32,6 +32,7 @@ MOVES = {
     "subtrees": RedrawSubtree(3),
     "cuts and shifts": Cycle([ChangeCuts(6, 1), ShiftCuts(4)]),
     "cuts and rotations": Cycle([ChangeCuts(6, 1), RotateCuts(20)]),
+    "cuts and peels": Cycle([ChangeCuts(6, 1), ChangeCuts(6, 1, above=1.0)]),
 }
 
 

@@ -16,6 +16,7 @@ from permix.cocluster.mondrian.bases_jit import sweep_base_lines
 from permix.cocluster.mondrian.lines_jit import sweep_lines
 from permix.cocluster.mondrian.moves import (
     ChangeCuts,
+    CrossCuts,
     PlaceLines,
     RedrawSubtree,
     RotateCuts,
@@ -98,10 +99,19 @@ def data_of(kind):
 def test_caches_equal_recomputation_after_every_move(data):
     rng = np.random.default_rng(1)
     state = MondrianState(data_of(data), 2.0, rng)
-    accepted = dict.fromkeys(range(5), 0)
+    accepted = dict.fromkeys(range(7), 0)
+    moves = [ChangeCuts(1, 1), PlaceLines(), ShiftCuts(1), RotateCuts(30), RedrawSubtree(1)]
+    moves += [ChangeCuts(3, 1, above=1.0), CrossCuts(20, 1)]
     for step in range(80):
         for place, move in enumerate(
-            [ChangeCuts(1, 1), PlaceLines(), ShiftCuts(1), RotateCuts(30), RedrawSubtree(1)]
+            [
+                ChangeCuts(1, 1),
+                PlaceLines(),
+                ShiftCuts(1),
+                RotateCuts(30),
+                RedrawSubtree(1),
+                ChangeCuts(3, 1, above=1.0),
+            ]
         ):
             accepted[place] += move.step(rng, state).accepted
             before = cached(state)
@@ -110,7 +120,7 @@ def test_caches_equal_recomputation_after_every_move(data):
                 np.testing.assert_allclose(old, new, rtol=1e-9, atol=1e-9, err_msg=f"step {step}")
             state.partition()  # checks the tree
     # Crossing cuts may be too rare to exchange: that some are is tested where there are no data.
-    assert all(accepted[place] for place in (0, 1, 2, 4))
+    assert all(accepted[place] for place in (0, 1, 2, 4, 5))
 
 
 def test_labels_cell_by_cell_draw_what_bases_draw():

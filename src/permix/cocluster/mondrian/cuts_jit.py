@@ -40,11 +40,11 @@ from permix.cocluster.mondrian.tree_jit import (
     MARGINAL,
     PARENT,
     SECOND,
-    are_leaves,
     draw_time,
     drop_below,
     extent,
     log_time_integral,
+    n_leaves_below,
     neighbors,
     nodes_of,
     split_node,
@@ -80,7 +80,7 @@ def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
             cut = tree.numbers[node, LOW + axis] + (position if axis == 0 else position - height)
             # Unless the parent was one, there is one more cut between two leaves.
             parent = tree.links[node, PARENT]
-            n_cherries += not (parent >= 0 and are_leaves(tree, parent))
+            n_cherries += not (parent >= 0 and n_leaves_below(tree, parent) == 2)
             threshold = 0.0
         else:
             if n_cherries == 0:
@@ -155,7 +155,8 @@ def change_cuts(rng, n_proposals, n_scans, prior, budget, tree, data, places):
 
 
 @kernel
-def _longer(array, more):
+def longer(array, more):
+    """Return an array of more than twice the length that begins like this one."""
     longer = np.empty(2 * array.shape[0] + more, array.dtype)
     for i in range(array.shape[0]):
         longer[i] = array[i]
@@ -215,8 +216,8 @@ def _divide(rng, n_scans, prior, data, places, inside, room, whole, bounds, log_
         side = LEFT if places[line] < cut else RIGHT
         if below <= places[line] < above:
             if end + n_active > slots.shape[0]:
-                slots = _longer(slots, n_active)
-                values = _longer(values, n_active)
+                slots = longer(slots, n_active)
+                values = longer(values, n_active)
             side_cells[1 - fewer] -= room.cells[1]
             for a in range(n_active):
                 if room.sums[1, a] != 0:

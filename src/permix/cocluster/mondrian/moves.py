@@ -8,7 +8,17 @@ from collections.abc import Mapping
 import numpy as np
 
 from permix.cocluster.cells.learned import LearnPseudoCount
-from permix.cocluster.mondrian.moves_jit import CHANGE, PLACE, REDRAW, ROTATE, SHIFT, STRETCH, TIMES
+from permix.cocluster.mondrian.moves_jit import (
+    CHANGE,
+    CROSS,
+    PEEL,
+    PLACE,
+    REDRAW,
+    ROTATE,
+    SHIFT,
+    STRETCH,
+    TIMES,
+)
 from permix.cocluster.mondrian.state import MondrianState
 from permix.cocluster.mondrian.tree_jit import HIGH, LEAF, LOW, PARENT, TIME
 from permix.errors import DataError
@@ -19,6 +29,10 @@ from permix.partitions.mondrian import draw_cuts
 FIRST_PROPOSALS, MOST_PROPOSALS = 20, 1000
 # Cuts proposed by one call of compiled code.
 AT_ONCE = 50
+# Share of the cuts proposed that are above others: they cost twice as much, and one in sixty is accepted.
+ABOVE = 0.4
+# Lines of the matrix for each exchange of cuts that cross.
+LINES_PER_EXCHANGE = 4
 # Weight of all earlier steps, in what proposals cost, after one more.
 MEMORY = 0.9
 
@@ -47,6 +61,8 @@ class Proposals(Move):
 class ChangeCuts(Move):
     """Add cuts and remove them by reversible jump; lines between neighboring cuts are divided anew.
 
+    The share ``above`` of the proposals are cuts above others, with a block on one side and further cuts on
+    the other; the rest cut a block, or make one of two.
     ``n_scans`` scans of Gibbs prepare a division of lines, beyond the sequential allocation they start from.
     ``n_proposals`` is fixed: if it followed the state of the chain, the posterior would not be left
     invariant. None has it learned during burn-in, so that proposals take as much work as a sweep over all
@@ -55,6 +71,7 @@ class ChangeCuts(Move):
 
     n_proposals: int | None = None
     n_scans: int = 2
+    above: float = 0.0
 
     def __post_init__(self) -> None:
         if self.n_proposals is not None:
@@ -71,8 +88,10 @@ class ChangeCuts(Move):
         for first in range(0, self.n_learned, AT_ONCE):
             n = min(AT_ONCE, self.n_learned - first)
             state.make_room(2 * n)
-            made = state.make(rng, CHANGE, n, self.n_scans)
-            tried, accepted, work = tried + made[0], accepted + made[1], work + state.work
+            n_above = round(self.above * n)
+            for move, n_made in ((CHANGE, n - n_above), (PEEL, n_above)):
+                made = state.make(rng, move, n_made, self.n_scans)
+                tried, accepted, work = tried + made[0], accepted + made[1], work + state.work
         return Info("cuts", tried, accepted, work=float(work))
 
     def during_burn_in(self) -> Move:
@@ -128,13 +147,13 @@ class LearningCuts(Move):
 class ShiftCuts(Proposals):
     """Move cuts: between their neighbors with the lines beside them, and past lines that stay.
 
-    Of the second, which are more expensive, there are a tenth as many proposals, at least one.
+    There are as many proposals of either.
     """
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
         """Propose both, and draw the times of all cuts."""
         stretched = Info("stretch", *state.make(rng, STRETCH, self.n_proposals))
-        shifted = Info("shift", *state.make(rng, SHIFT, max(1, self.n_proposals // 10)))
+        shifted = Info("shift", *state.make(rng, SHIFT, self.n_proposals))
         state.make(rng, TIMES, 1)
         return combined("shift cuts", [stretched, shifted])
 
@@ -143,10 +162,33 @@ class ShiftCuts(Proposals):
 class RotateCuts(Proposals):
     """Exchange the order of cuts; nodes whose parts are not cut so that this is possible cost nothing."""
 
-    n_proposals: int = 200
+    n_proposals: int = 400
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
         return Info("rotate", *state.make(rng, ROTATE, self.n_proposals))
+
+
+@dataclasses.dataclass
+class CrossCuts(Move):
+    """Exchange the order of cuts that cross, lines between the neighboring cuts drawn anew.
+
+    Nodes whose parts are not both cut across, or with other cuts between theirs, cost nothing: of large trees
+    one in a hundred can be tried. None proposes one for every four lines of the matrix.
+    """
+
+    n_proposals: int | None = None
+    n_scans: int = 1
+
+    def __post_init__(self) -> None:
+        if self.n_proposals is not None:
+            check_at_least(self.n_proposals, "n_proposals", 1)
+        check_at_least(self.n_scans, "n_scans", 0)
+
+    def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
+        n = self.n_proposals
+        if n is None:
+            n = max(1, (state.data.n_rows + state.data.n_columns) // LINES_PER_EXCHANGE)
+        return Info("cross", *state.make(rng, CROSS, n, self.n_scans))
 
 
 @dataclasses.dataclass
@@ -172,4 +214,13 @@ class RedrawSubtree(Proposals):
 
 def mondrian_moves() -> Cycle:
     """Return what one iteration does by default."""
-    return Cycle([ChangeCuts(), PlaceLines(), ShiftCuts(), RotateCuts(), RedrawSubtree(), LearnPseudoCount()])
+    return Cycle(
+        [
+            ChangeCuts(above=ABOVE),
+            PlaceLines(),
+            ShiftCuts(),
+            RotateCuts(),
+            RedrawSubtree(),
+            LearnPseudoCount(),
+        ]
+    )

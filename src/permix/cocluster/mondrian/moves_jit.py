@@ -7,19 +7,22 @@ the same functions. With one kernel for all of them a first run compiles these o
 
 from __future__ import annotations
 
+from permix.cocluster.mondrian.cross_jit import cross_cuts
 from permix.cocluster.mondrian.cuts_jit import change_cuts
 from permix.cocluster.mondrian.lines_jit import recount, sweep
+from permix.cocluster.mondrian.peel_jit import peel_cuts
 from permix.cocluster.mondrian.rotate_jit import rotate_cuts
 from permix.cocluster.mondrian.shift_jit import draw_times, graft, redraw_subtree, shift_cuts, stretch_cuts
 from permix.cocluster.mondrian.tree_jit import mark_leaves
 from permix.kernels.jit import kernel
 
-PUT_DOWN, MARK, PLACE, CHANGE, STRETCH, SHIFT, TIMES, ROTATE, REDRAW = range(9)
+PUT_DOWN, MARK, PLACE, CHANGE, STRETCH, SHIFT, TIMES, ROTATE, REDRAW, PEEL, CROSS = range(11)
 
 
 @kernel
 def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts):
-    """Make a move; returns how many proposals were made, how many were accepted, and the work of CHANGE.
+    """Make a move; returns how many proposals were made, how many were accepted, and the work of CHANGE
+    and PEEL.
 
     Parameters
     ----------
@@ -28,7 +31,8 @@ def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts
         likelihoods of leaves from what was counted; PLACE draws where lines of
         axis ``numbers[0]`` are; the others are proposed ``numbers[0]`` times.
     numbers : pair of int
-        The second is the number of scans of CHANGE, and the node below which REDRAW puts ``cuts``.
+        The second is the number of scans of CHANGE, PEEL and CROSS, and the node below which REDRAW puts
+        ``cuts``.
     spare : Tree
         Of the same capacity, to write on.
     data, places : pairs
@@ -55,6 +59,10 @@ def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts
         draw_times(rng, budget, tree)
     elif move == ROTATE:
         n, n_made = rotate_cuts(rng, n, budget, tree, places)
+    elif move == PEEL:
+        n_made, work = peel_cuts(rng, n, second, prior, budget, tree, data, places)
+    elif move == CROSS:
+        n, n_made = cross_cuts(rng, n, second, prior, budget, tree, spare, data, places)
     else:
         n_made = redraw_subtree(rng, prior, tree, spare, data, places, second, cuts)
     return n, n_made, work

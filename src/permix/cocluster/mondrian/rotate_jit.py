@@ -77,14 +77,14 @@ def rotate_cuts(rng, n_proposals, budget, tree, places):
         log_ratio = math.log((high - low) / (above - below))
         time_left, time_right = tree.numbers[left, TIME], tree.numbers[right, TIME]
         log_ratio -= log_without_times(tree, node, budget)
-        _exchange(tree, node, x2)
+        exchange(tree, node, x2)
         for child in (left, right):
             draw_time(rng, tree, child, budget)
         log_ratio += log_without_times(tree, node, budget)
         if -rng.standard_exponential() < log_ratio:
             n_accepted += 1
         else:
-            _exchange(tree, node, y2)
+            exchange(tree, node, y2)
             tree.numbers[left, TIME] = time_left
             tree.numbers[right, TIME] = time_right
     return n_tried, n_accepted
@@ -127,7 +127,7 @@ def turn(tree, node, side):
 
 
 @kernel
-def _exchange(tree, node, second):
+def exchange(tree, node, second):
     """Cut at the left part's cut first; the parts are then cut where the node was, and at ``second``."""
     left, right = tree.links[node, FIRST], tree.links[node, SECOND]
     axis = tree.links[node, AXIS]

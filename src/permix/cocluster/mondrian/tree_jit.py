@@ -28,8 +28,8 @@ NOBODY = -1
 # Columns of ``links`` and of ``numbers``; LOW + axis and HIGH + axis bound the rectangle.
 AXIS, PARENT, FIRST, SECOND, CELLS = 0, 1, 2, 3, 4
 CUT, TIME, MARGINAL, LOW, HIGH = 0, 1, 2, 3, 5
-# What nodes are asked for: leaves, all cuts, or those whose two parts are leaves.
-LEAVES, CUTS, CHERRIES = 0, 1, 2
+# What nodes are asked for: leaves, all cuts, or those with two parts that are leaves, or just one.
+LEAVES, CUTS, CHERRIES, SINGLES = 0, 1, 2, 3
 
 
 @by_reference
@@ -134,20 +134,24 @@ def bound_parts(tree, top):
 
 
 @inlined
-def are_leaves(tree, node):
-    """Say whether both parts of a node that is cut are leaves."""
+def n_leaves_below(tree, node):
+    """Return how many of the two parts of a node that is cut are leaves."""
     first, second = tree.links[node, FIRST], tree.links[node, SECOND]
-    return tree.links[first, AXIS] == LEAF and tree.links[second, AXIS] == LEAF
+    return (tree.links[first, AXIS] == LEAF) + (tree.links[second, AXIS] == LEAF)
 
 
 @kernel
 def nodes_of(tree, kind):
-    """Return all LEAVES, CUTS or CHERRIES, ascending."""
+    """Return all LEAVES, CUTS, CHERRIES or SINGLES, ascending."""
     out = np.empty(tree.links.shape[0], np.int64)
     n = 0
     for node in range(tree.links.shape[0]):
         axis = tree.links[node, AXIS]
-        if axis == LEAF if kind == LEAVES else axis >= 0 and (kind == CUTS or are_leaves(tree, node)):
+        if kind in (LEAVES, CUTS) or axis < 0:
+            wanted = axis == LEAF if kind == LEAVES else kind == CUTS and axis >= 0
+        else:
+            wanted = n_leaves_below(tree, node) == (2 if kind == CHERRIES else 1)
+        if wanted:
             out[n] = node
             n += 1
     return out[:n]
