@@ -43,6 +43,10 @@ COMPARING, CHOOSING, FITTING = 0.45, 0.5, 0.9
 HARDLY = 0.1
 MORE = (Argument("minutes"),)
 NOTHING_COMPARED = "Time ran out before any model could be compared"
+OF_THE_PART = (
+    "There was no time to try numbers of groups on all data, so that {number}, which predicted best where "
+    "models were compared, are fitted."
+)
 Say = Callable[[str], None]
 
 
@@ -317,8 +321,12 @@ class Final:
             self.say(f"stage 2 of {self.stages}: choosing the number of groups of {way.label} on all data")
             number, selection = self._number(known, groups)
             known["n_components"], stage = number, 3
+            if selection is None:
+                said = OF_THE_PART.format(number=number)
+                self.say(said)
+                found = replace(found, said=(*found.said, said))
         left = FITTING * (self.clock.left or 0.0)
-        with_k = f" with {number} groups" if number is not None else ""
+        with_k = f" with {number} group{'' if number == 1 else 's'}" if number is not None else ""
         self.say(
             f"stage {stage} of {self.stages}: fitting {way.label}{with_k}, at most {left / 60.0:.1f} min"
         )
@@ -354,4 +362,7 @@ class Final:
             except KeyboardInterrupt:
                 return groups, None
         late = deadline.passed and selection.interrupted
+        if late and selection.at_limit and groups > selection.chosen:
+            # More groups were better as long as there was time: the part, where all were tried, knows more.
+            return groups, None
         return selection.chosen, replace(selection, out_of_time=late)

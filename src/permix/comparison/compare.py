@@ -31,6 +31,8 @@ CHOOSING = 0.7
 # Words of a left-out model whose time ran out.
 NO_TIME = "was not finished in the time it was given"
 # Words of one that was not finished, or not begun, when the user stopped.
+# Forms of data that are spoken of without an article.
+PLURAL = ("votes", "classes")
 STOPPED = "was not finished when the comparison was stopped"
 
 
@@ -173,18 +175,25 @@ def suiting(form: Form, table: Any, models: str | Iterable[str]) -> tuple[list[C
         if compared is None:
             left_out[name] = "does not say how it is compared"
         elif compared.form != form.name:
-            left_out[name] = f"is for a {compared.form}" if compared.form != "votes" else "is for votes"
+            left_out[name] = f"is for {'' if compared.form in PLURAL else 'a '}{compared.form}"
         elif (reason := compared.suits(table)) is not None:
             left_out[name] = reason
         else:
             candidates += [Candidate(about, compared, way) for way in compared.ways(table)]
     if not candidates:
-        why = "; ".join(f"{name} {reason}" for name, reason in left_out.items())
-        raise DataError(f"no model suits these data: {why}")
+        told = left_out if wanted is not None else _of_this_form(left_out, form)
+        why = "; ".join(f"{name} {reason}" for name, reason in (told or left_out).items())
+        as_what = form.name if form.name in PLURAL else f"a {form.name}"
+        raise DataError(f"no model suits these data as {as_what}: {why}")
     if wanted is None:  # nobody asked for models of other data
-        others = {_name(about) for about in MODELS.values() if _form(about) != form.name}
-        left_out = {name: why for name, why in left_out.items() if name not in others}
+        left_out = _of_this_form(left_out, form)
     return sorted(candidates, key=lambda candidate: candidate.compared.pace), left_out
+
+
+def _of_this_form(left_out: dict[str, str], form: Form) -> dict[str, str]:
+    """Leave out what is said of models of other data, which nobody asked for."""
+    others = {_name(about) for about in MODELS.values() if _form(about) != form.name}
+    return {name: why for name, why in left_out.items() if name not in others}
 
 
 def _form(about: Model) -> str:
