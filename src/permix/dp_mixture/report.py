@@ -81,7 +81,10 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
     share = interval(group.share, group.low, group.high)
     who = f"Group {k + 1}, {share} of the rows,"
     if isinstance(fit.family, Multinomial):
-        words = [shown(word, 40) for word in top_words(fit, 6).to_numpy()[k].tolist()]
+        more = {row["feature"] for row in group_profile(fit, k) if row["typical"] > row["overall"]}
+        words = [shown(word, 40) for word in top_words(fit, 6).to_numpy()[k].tolist() if word in more]
+        if not words:
+            return f"{who} is near the average of all rows."
         return f"{who} has more than others of {listed(words)}."
     told = []
     for row in group_profile(fit, k):
@@ -102,7 +105,7 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
 def subtitle(fit: MixtureFit) -> str:
     """Say what the report is about."""
     data = f"{count_of(fit.n, 'row')}, {count_of(len(fit.columns), 'column')}"
-    return f"{data}; mixture of the {fit.family.name} family with as many groups as the data ask for"
+    return f"{data}; mixture ({fit.family.name} family) with as many groups as the data ask for"
 
 
 def sections(fit: MixtureFit, context: Context) -> list[Section]:
