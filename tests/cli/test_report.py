@@ -118,7 +118,7 @@ def test_why_there_are_so_many_groups_is_said_alike_everywhere(run, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert sentence in shown
     assert text.count(sentence) == 2  # in the answer, and where the table is
-    for words in ("held out", "difference to best", "its error"):
+    for words in ("held out", "difference", "remark"):
         assert words in shown
         assert words in text
     assert "validation" not in shown + text

@@ -48,7 +48,7 @@ def test_nothing_is_said_where_nobody_chose():
 
 def test_the_table_has_the_words_of_the_terminal():
     table = number_table(held_out([-6.0, -5.3, -5.301], 2)["selection"])
-    assert table.columns == ("groups", "fitted", "held out", "difference to best", "its error", "remark")
+    assert table.columns == ("groups", "fitted", "held out", "difference", "error", "remark")
     assert [row[-1] for row in table.rows] == ["", "best, chosen", ""]
     assert table.rows[1][3:5] == ("", "")
     assert "nats" in table.note

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from permix.cli.output import count_of, print_json, print_table
+from permix.cli.output import count_of, print_json, print_table, say
 from permix.cli.stdin import is_stdin
 from permix.cli.votes import ReadOptions
 from permix.errors import Argument, CycleError, DataError, Message, NotRankings
@@ -200,13 +200,14 @@ def kept_of(report: dict[str, Any]) -> tuple[int | None, str]:
 def print_choice(about: dict[str, Any]) -> None:
     """Write what the number of groups was chosen by."""
     for row in about.get("chosen") or []:
-        print(f"\n{row['said']}")
+        print()
+        say(row["said"])
     rows = about.get("selection") or []
     if rows:
         table = part("permix.reporting.chosen_number:number_table")(rows)
         print()
         print_table(table.caption, list(table.columns), [list(row) for row in table.rows])
-        print(table.note)
+        say(table.note)
 
 
 def _readable(value: Any) -> str:

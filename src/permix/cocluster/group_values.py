@@ -13,9 +13,9 @@ from permix.reporting.words import number, percent, shown
 # Levels that are text and are looked at one by one, the most frequent ones.
 MOST_LEVELS = 4
 # A column speaks of a group that has so many cells in it.
+FEWEST_CELLS = 5
 # What is averaged of cells that are 0 or 1.
 SHARE_OF_1 = "share of 1"
-FEWEST_CELLS = 5
 
 
 class GroupValues:

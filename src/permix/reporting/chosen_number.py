@@ -14,13 +14,14 @@ from permix.reporting.words import capital, count_of, number, spelled
 # Differences of so many standard errors are not put down to chance.
 CLEARLY = 2.0
 # Columns of files by what people read; others are kept for programs.
-HELD_OUT = {"train": "fitted", "validation": "held out", "difference": "difference to best"}
-HELD_OUT |= {"difference_error": "its error"}
+HELD_OUT = {"train": "fitted", "validation": "held out", "difference": "difference"}
+HELD_OUT |= {"difference_error": "error"}
 CRITERION = {"log_likelihood": "log-likelihood", "parameters": "parameters"}
 CRITERIA = ("aic", "bic", "dic", "waic")
 NATS = (
     "Mean log-likelihood of an agent in nats (1 more: 2.7 times as probable), of those who were fitted and "
-    "of those who were held out, and who decide. The error is of the difference, between the same agents."
+    "of those who were held out, and who decide; the difference to the best, between the same agents, and "
+    "its error."
 )
 SMALL_IS_GOOD = "The smallest {name} decides: it weighs how probable the data are against the parameters."
 
