@@ -41,6 +41,8 @@ MOST_TRIED = {"votes": 4000, "matrix": 20_000, "table": 2000}
 COMPARING, CHOOSING, FITTING = 0.45, 0.5, 0.9
 # A model whose groups recur is preferred to a better one whose do not, if that costs hardly anything: nats.
 HARDLY = 0.1
+# The same, if it has so much of what the better one gains on the best baseline: groups are what is asked for.
+MOST = 2.0 / 3.0
 MORE = (Argument("minutes"),)
 NOTHING_COMPARED = "Time ran out before any model could be compared"
 OF_THE_PART = (
@@ -165,7 +167,9 @@ def fit_auto(
     -----
     The model with the largest score is chosen, of those that find groups. Of models that are as good within
     two standard errors, it is the one whose groups are found again most. A model whose groups are mostly not
-    found again gives way to one whose are, if that makes an answer less probable by a tenth at most.
+    found again gives way to one whose are, if that makes an answer less probable by a tenth at most, or
+    leaves two thirds of what is gained on the best baseline (in nats): ``compare`` says what predicts best,
+    this who belongs together.
 
     Interrupted (Ctrl-C) or out of time, it keeps what was done: the fit so far, or the best model's fit to
     the part on which models were compared.
@@ -273,7 +277,11 @@ def choice_of(comparison: ModelComparison, form: Form) -> tuple[Scored, list[str
         chosen = stablest
     if chosen.stability < UNSTABLE:
         loss = {entry.label: paired(entry, chosen, counts)[0] for entry in with_groups}
-        steady = [e for e in with_groups if e.stability >= UNSTABLE and loss[e.label] >= -HARDLY]
+        steady = [
+            e
+            for e in with_groups
+            if e.stability >= UNSTABLE and (loss[e.label] >= -HARDLY or _keeps_most(e, chosen, comparison))
+        ]
         if steady:
             other = max(steady, key=lambda entry: loss[entry.label])
             why.append(
@@ -289,6 +297,12 @@ def beats(entry: Scored, comparison: ModelComparison) -> bool:
     """Say whether a model is better than the best baseline by two standard errors."""
     difference, error = paired(entry, comparison.simple, comparison.counts)
     return difference > CLEARLY * error
+
+
+def _keeps_most(entry: Scored, best: Scored, comparison: ModelComparison) -> bool:
+    """Say whether a model has most of what another gains on the best baseline."""
+    gains = [paired(each, comparison.simple, comparison.counts)[0] for each in (entry, best)]
+    return beats(entry, comparison) and gains[0] >= MOST * gains[1]
 
 
 def _stability(entry: Scored) -> float:
