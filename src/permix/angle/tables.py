@@ -107,7 +107,8 @@ def show(report: dict[str, Any], title: str) -> None:
     columns = {"share": "share", "agents": "agents", "concentration": "concentration"}
     if sure:
         columns |= {"concentration_low": "from", "concentration_high": "to"}
-    rows = [[k + 1, *(part[name] for name in columns)] for k, part in enumerate(parts)]
+    told = [{**part, "share": f"{100.0 * part['share']:.1f}%"} for part in parts]
+    rows = [[k + 1, *(part[name] for name in columns)] for k, part in enumerate(told)]
     headings = ["group", *columns.values()]
     if off:
         headings.append("normalizer off by")
