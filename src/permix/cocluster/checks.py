@@ -91,9 +91,7 @@ class Margins:
             counts = np.bincount(codes, minlength=len(self.levels))
             found["levels"] = Aspect(self.levels, counts / len(codes))
         else:
-            found["cells"] = Aspect(
-                ["mean of all cells", "spread of all cells"], np.array([values.mean(), values.std()])
-            )
+            found["cells"] = Aspect(["mean", "spread"], np.array([values.mean(), values.std()]))
         return found
 
 

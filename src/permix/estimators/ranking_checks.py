@@ -173,7 +173,7 @@ class Design:
         alike = (both & (signs[0] == signs[1])).sum(axis=1)[n > 0] / n[n > 0]
         enough = len(alike) > 1
         values = [alike.mean(), alike.std()] if enough else [np.nan, np.nan]
-        return Aspect(["mean of all pairs of agents", "spread between pairs of agents"], np.array(values))
+        return Aspect(["mean", "spread"], np.array(values))
 
 
 def needed(data: Any) -> Any:
