@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
+    "gallery_pictures",  # docs/gallery_pictures.py: the pictures of the gallery, drawn by its examples
     "command_reference",  # docs/command_reference.py: commands and options, from the program itself
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

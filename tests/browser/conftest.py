@@ -65,7 +65,8 @@ class Visit:
 
     @property
     def fits(self):
-        """Whether nothing sticks out to the right."""
+        """Whether nothing sticks out to the right, once the page and its style sheet are there."""
+        self.page.wait_for_load_state("load")
         return self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
@@ -83,7 +84,8 @@ def visit(browser):
 
 
 def violations(page, axe):
-    """Return what axe-core finds that is serious."""
+    """Return what axe-core finds that is serious, once the page and its style sheet are there."""
+    page.wait_for_load_state("load")
     page.evaluate(axe)
     found = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
     return [

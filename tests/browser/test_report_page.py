@@ -54,6 +54,13 @@ def test_a_narrow_screen_does_not_scroll_sideways(visit, pages, name):
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_beside_pictures_are_whole_on_a_wide_screen(visit, pages, name):
+    page = visit(pages / f"{name}.html", width=1200).page
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.ariaLabel)"
+    assert page.locator(".part > .scroll").evaluate_all(cut) == []
+
+
 def test_names_from_strangers_run_nothing(visit, pages):
     seen = visit(pages / "hostile.html")
     asked = []

@@ -83,3 +83,42 @@ def test_refusals(run, files, points, tmp_path):
     assert code == 2
     assert "keeps its data" in err.replace("\n", " ").replace("│", "")
     assert run("fit", "mallows", votes, "-k", 1, "-o", tmp_path / "g.permix", "--report", "x.pdf")[0] == 2
+
+
+@pytest.mark.parametrize("model", ["kde", "mean-shift", "angle", "dp-mallows"])
+def test_every_model_of_votes_writes_its_report_with_the_fit(run, tmp_path, model):
+    votes, page = tmp_path / "votes.csv", tmp_path / "r.html"
+    votes.write_text(VOTES)
+    more = {"angle": ("-k", 2), "dp-mallows": ("--draws", 20, "--burn-in", 10)}.get(model, ())
+    command = ("fit", model, votes, *more, "-o", tmp_path / "f.permix", "--quiet")
+    code, _out, err = run(*command, "--report", page)
+    assert code == 0, err
+    text = page.read_text(encoding="utf-8")
+    assert "Can you trust this?" in text
+    assert "(no name)" not in text
+
+
+def test_fits_that_keep_their_data_refuse_others(run, tmp_path):
+    votes, fit = tmp_path / "votes.csv", tmp_path / "f.permix"
+    votes.write_text(VOTES)
+    assert run("fit", "kde", votes, "-o", fit, "--quiet")[0] == 0
+    code, _out, err = run("report", fit, votes)
+    assert code == 2
+    assert "keeps its data" in err
+
+
+def test_why_there_are_so_many_groups_is_said_alike_everywhere(run, tmp_path):
+    votes, fit, page = (tmp_path / name for name in ("votes.csv", "f.permix", "r.html"))
+    votes.write_text(VOTES)
+    command = ("fit", "mallows", votes, "--select", "1-2", "--starts", 2, "-o", fit)
+    code, out, err = run(*command, "--report", page, "--quiet")
+    assert code == 0, err
+    sentence = next(line for line in out.splitlines() if line.startswith("Why "))
+    shown = run("summary", fit)[1]
+    text = page.read_text(encoding="utf-8")
+    assert sentence in shown
+    assert text.count(sentence) == 2  # in the answer, and where the table is
+    for words in ("held out", "difference", "remark"):
+        assert words in shown
+        assert words in text
+    assert "validation" not in shown + text

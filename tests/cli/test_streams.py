@@ -128,3 +128,21 @@ def test_counts_of_billions_ask_for_no_memory(run, tmp_path):
     assert "the counts stand for 8,589,934,592 agents" in err
     with pytest.raises(permix.errors.DataError, match="PERMIX_MAX_BYTES"):
         permix.read(path).expand()
+
+
+def test_tables_lose_nothing_on_a_narrow_screen(monkeypatch, capsys):
+    from permix.cli import output
+
+    monkeypatch.setattr(output, "terminal_width", lambda: 60)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    columns = ["found", "how many", "what was done", *(f"group {k}" for k in range(1, 6))]
+    words = "ballots with entries that are marks and no candidates at all"
+    rows = [[words, 1249, "read as ranks left empty", *(f"63% (59–6{k})" for k in range(1, 6))]]
+    output.print_table("What was done", columns, rows)
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 60
+    assert "…" not in shown
+    for said in (*columns, "1,249", *(f"63% (59–6{k})" for k in range(1, 6))):
+        assert said in shown, said
+    assert set(words.split()) <= set(shown.split())

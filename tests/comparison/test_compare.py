@@ -264,3 +264,30 @@ def test_what_the_user_says_the_file_is_counts(tmp_path):
     ambiguous.write_text("Rank_1,Rank_2,Rank_3\n" + "1,2,3\n2,1,3\n" * 9)
     with pytest.raises(DataError, match="could be"):
         read_any(ambiguous, {"json": True})
+
+
+def test_tables_of_several_kinds_are_compared_with_the_family_that_fits_use():
+    import pandas as pd
+
+    from permix.dp_mixture.choose_family import chosen_family
+    from permix.dp_mixture.compared import COMPARED
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=30), "b": rng.normal(size=30), "c": ["x", "y", "z"] * 10})
+    (way,) = COMPARED.ways(frame)
+    default = chosen_family(None, frame)
+    assert type(way.options["family"]) is type(default) is permix.MixedNIW
+    assert way.options["family"].kinds == ("number", "number", "category")
+    # Where numbers are too few for correlations, columns are independent in both.
+    (way,) = COMPARED.ways(frame[["a", "c"]])
+    assert type(way.options["family"]) is permix.Mixed
+
+
+def test_a_table_that_no_model_takes_is_refused_with_the_reason_of_its_own_model():
+
+    frame = pd.DataFrame({"person": [f"p{i:03}" for i in range(60)], "a": np.arange(60) % 7})
+    with pytest.raises(
+        DataError, match="no model suits these data as a table: dp-mixture cannot take them"
+    ) as said:
+        permix.compare(frame)
+    assert "is for" not in str(said.value)

@@ -138,7 +138,7 @@ def test_the_data_choose_the_number_of_components(run, votes, tmp_path):
     code, out, _ = run(*command, "--picture", tmp_path / "kinds.png")
     assert code == 0
     assert "best, chosen" in out
-    assert "difference to best" in out
+    assert "difference  error" in out
     for name in ("kinds.png", "kinds-selection.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     assert "kinds-selection.png" in out

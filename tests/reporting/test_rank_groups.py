@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import permix
 from permix.reporting.rank_answer import group_sentence, sentences
 from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers
+from permix.reporting.rank_sections import center_table
 
 NAMES = ["tea", "milk", "water", "juice", "cocoa", "cola"]
 
@@ -57,7 +60,7 @@ def test_what_sets_a_group_apart():
     assert found.telling(1) == [5, 0]
     assert group_sentence(found, 0) == (
         "Group 1, 60% (55–65) of the agents, puts tea first, then milk and water, and cola last. "
-        "What sets it apart: tea 1st (6th elsewhere) and cola 6th (1st elsewhere)."
+        "What sets it apart: tea 1st (6th in group 2) and cola 6th (1st in group 2)."
     )
     pair = {int(found.compared[at]) for at in found.dividing_pairs(1)[0]}
     assert pair == {0, 5}
@@ -102,3 +105,30 @@ def test_members_are_counted_by_their_most_probable_group():
     agents, sure = membership_numbers(probabilities, np.array([10, 5, 5]))
     assert agents.tolist() == [15, 5]
     np.testing.assert_allclose(sure, [(9 + 5) / 15, 0.6])
+
+
+def test_where_others_have_an_item_is_said_of_each_as_in_the_table():
+    _, two = groups_of([[0, 1, 2, 3, 4, 5], [5, 1, 2, 3, 4, 0]], [0.6, 0.4], [0.3, 0.3])
+    assert "tea 1st (6th in group 2)" in group_sentence(two, 0)
+    centers = [[0, 1, 2, 3, 4, 5], [5, 1, 2, 3, 4, 0], [1, 2, 3, 0, 4, 5]]
+    _, three = groups_of(centers, [0.4, 0.3, 0.3], [0.3] * 3)
+    assert "tea 1st (6th in group 2, 4th in group 3)" in group_sentence(three, 0)
+    _, four = groups_of([*centers, [5, 4, 3, 2, 1, 0]], [0.4, 0.3, 0.2, 0.1], [0.3] * 4)
+    # Of many groups the mean, with the digits that the table of the center has.
+    table = center_table(four, 0)
+    mean = dict(zip(table.columns, table.rows[0], strict=True))["elsewhere"]
+    assert mean == "5.3"
+    assert f"tea 1st (elsewhere {mean} on average)" in group_sentence(four, 0)
+
+
+def test_no_item_is_called_last_by_a_center_that_leaves_items_out():
+    _, found = groups_of([[0, 1, 2, 3, 4, 5], [5, 1, 2, 3, 4, 0]], [0.6, 0.4], [0.3, 0.3])
+    short = [group._replace(order=group.order[:5]) for group in found.groups]
+    partial = dataclasses.replace(found, groups=short)
+    said = group_sentence(partial, 0)
+    assert " last" not in said
+    assert "leaves out 1 item" in said
+    assert "cola not ranked (1st in group 2)" in said
+    assert "and cola last" in group_sentence(found, 0)
+    shorter = dataclasses.replace(found, groups=[group._replace(order=group.order[:2]) for group in short])
+    assert "ranks tea ≻ milk ≻ the rest" in group_sentence(shorter, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from permix.cli.output import wrapped
-from permix.reporting.words import FIRST_STRONG, POP, interval, named, percent, shown
+from permix.reporting.words import FIRST_STRONG, POP, interval, named, number, percent, shown, told_apart
 
 
 @pytest.mark.parametrize("name", ["a\u202eb", "\u2066a\u2069b", "a\u200fb", "a\x00b\x1b[31m", "a\ud800b"])
@@ -41,3 +41,19 @@ def test_orders_are_wrapped_and_not_cut(width):
     lines = wrapped(names, width, " ≻ ", "    ")
     assert all(len(line) <= width for line in lines)
     assert "".join("".join(lines).split()) == "≻".join("".join(name.split()) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(5137.2, "5,137"), (999.6, "1,000"), (999.4, "999"), (0.123456, "0.123"), (7, "7")]
+)
+def test_numbers_are_written_for_people(value, written):
+    assert number(value) == written
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(129.72, 130.19), (5137.4, 5138.9), (1.0, 1.00001), (8.3, 9.42)]
+)
+def test_two_numbers_that_differ_look_different(first, second):
+    a, b = told_apart(first, second)
+    assert a != b
+    assert "e" not in a + b

@@ -14,12 +14,13 @@ from permix.estimators.known import labels_of
 from permix.estimators.share_errors import share_errors, share_interval
 from permix.reporting import ballots
 from permix.reporting.charts import Axis, Interval, dots
+from permix.reporting.chosen_number import chosen_by
 from permix.reporting.content import Answer, Block, Figure, Level, Note, Paragraph, Section
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import sentences
 from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section
-from permix.reporting.shared import chosen_by, covariate_blocks, gaps_section
+from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_baselines, of_chains, verdict
 from permix.reporting.words import capital, count_of, number, shown
 
@@ -104,7 +105,13 @@ def answer(fit: AngleFit) -> Answer:
     if len(reached) > 1:
         near = int((reached >= reached.max() - 1.0).sum())
         level: Level = "good" if near > 1 else "care"
-        judged.append((level, f"{near} of {len(reached)} starts came within 1 nat of the best optimum."))
+        judged.append(
+            (
+                level,
+                f"{near} of {len(reached)} starts came to the best result, or within 1 of its log-likelihood "
+                "(each start searches anew from another random beginning).",
+            )
+        )
         if near == 1 and fit.components.n_components > 1:
             advice.append("More --starts may find a better optimum.")
     if not (fit.converged or fit.interrupted):
@@ -142,10 +149,7 @@ def sections(fit: AngleFit, context: Context) -> list[Section]:
         "whose scores are close are ordered either way by members."
     )
     pictures: list[Block] = [score_picture(fit, found, k) for k in range(min(len(found.groups), MOST_GROUPS))]
-    asked = count_of(fit.components.n_components, "group")
-    numbers: list[Block] = chosen_by(context) or [
-        Paragraph(f"You asked for {asked}. --select 1-10, instead of -k, lets the data decide.")
-    ]
+    numbers = chosen_by(context, fit.components.n_components)
     if fit.components.normalizer == "vmf":
         numbers.append(
             Note("Probabilities are approximate (von Mises–Fisher), and are not offered for comparison.")

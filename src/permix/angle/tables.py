@@ -9,7 +9,7 @@ import numpy as np
 from permix.angle.fit import AngleFit
 from permix.angle.results import component_table, consensus_table, n_parameters, remarks, scalar_draws
 from permix.cli import fit_tables
-from permix.cli.output import count_of, print_table, rounded, terminal_width
+from permix.cli.output import count_of, print_table, rounded, say, terminal_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,8 @@ def show(report: dict[str, Any], title: str) -> None:
     columns = {"share": "share", "agents": "agents", "concentration": "concentration"}
     if sure:
         columns |= {"concentration_low": "from", "concentration_high": "to"}
-    rows = [[k + 1, *(part[name] for name in columns)] for k, part in enumerate(parts)]
+    told = [{**part, "share": f"{100.0 * part['share']:.1f}%"} for part in parts]
+    rows = [[k + 1, *(part[name] for name in columns)] for k, part in enumerate(told)]
     headings = ["group", *columns.values()]
     if off:
         headings.append("normalizer off by")
@@ -172,7 +173,7 @@ def _score_cells(part: dict[str, Any]) -> dict[str, str]:
 
 
 def _print_fit_measures(report: dict[str, Any]) -> None:
-    print(fit_tables.likelihood_line(report))
+    say(fit_tables.likelihood_line(report))
     for name, words in (("elbo", "evidence lower bound"), ("log_evidence", "log evidence")):
         if report[name] is not None:
             print(f"{words} {rounded(report[name], 2)}")

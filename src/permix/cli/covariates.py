@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from permix.cli.output import count_of, print_table, terminal_width
+from permix.cli.output import count_of, print_table, say, terminal_width
 from permix.estimators.known import known_of
 
 if TYPE_CHECKING:
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 # Values and groups that a table shows; --json has all.
 MOST_VALUES, MOST_GROUPS = 15, 8
-CELL_WIDTH = 14
+# Characters of a share with its interval, of names of values, and of the columns beside them.
+CELL_WIDTH, MOST_NAME, BESIDE = 13, 24, 17
 
 
 def covariates_report(fit: Any) -> dict[str, Any]:
@@ -71,23 +72,13 @@ def print_covariates(report: dict[str, Any]) -> None:
     for found in report.get("covariates", ()):
         print()
         name, values = found["name"], found["values"]
-        room = max((terminal_width() - 30) // CELL_WIDTH, 1)
         shown = values[:MOST_VALUES]
         n_groups = len(found["share_of_all_in_each_group"])
-        groups = range(min(n_groups, MOST_GROUPS, room))
-        heads = [name, people, *(f"group {k + 1}" for k in groups)]
-        everybody = ["all", sum(each["agents"] for each in values)]
-        everybody += [_percent(found["share_of_all_in_each_group"][k]) for k in groups]
-        rows = [[e["value"], e["agents"], *(_share(e["in_groups"][k]) for k in groups)] for e in shown]
-        print_table(f"Of the {people} of each {name}, those in each group", heads, [*rows, everybody])
-        rows = [[e["value"], e["agents"], *(_share(e["of_groups"][k]) for k in groups)] for e in shown]
-        total = everybody[1]
-        heads.insert(2, "of all")
-        rows = [[*row[:2], _percent(row[1] / total), *row[2:]] for row in rows]
-        print_table(f"Of the members of each group, those of each {name}", heads, rows)
-        if "means_of_groups" in found:
-            row = [f"{found['mean_of_all']:.4g}", *(_mean(found["means_of_groups"][k]) for k in groups)]
-            print_table(f"Mean {name} of the members of each group", ["of all", *heads[3:]], [row])
+        groups = range(min(n_groups, MOST_GROUPS))
+        longest = max(len(str(each["value"])) for each in (*shown, {"value": name}))
+        room = max((terminal_width() - min(longest, MOST_NAME) - BESIDE) // CELL_WIDTH, 1)
+        for first in range(0, len(groups), room):  # a narrow screen has some groups below the others
+            _print_shares(found, people, shown, groups[first : first + room])
         left = []
         if len(values) > len(shown):
             left.append(f"{count_of(len(values) - len(shown), 'more value')} of {name}")
@@ -98,8 +89,26 @@ def print_covariates(report: dict[str, Any]) -> None:
         if found["agents_without_a_value"]:
             n = found["agents_without_a_value"]
             print(f"{count_of(n, people.removesuffix('s'))} without {name} are not in the tables")
-        print(found["verdict"])
-        print(f"in brackets: {found['intervals']}")
+        say(found["verdict"])
+        say(f"in brackets: {found['intervals']}")
+
+
+def _print_shares(found: dict[str, Any], people: str, shown: list[dict[str, Any]], groups: range) -> None:
+    """Write the shares of some groups, both ways round."""
+    name, values = found["name"], found["values"]
+    heads = [name, people, *(f"group {k + 1}" for k in groups)]
+    everybody = ["all", sum(each["agents"] for each in values)]
+    everybody += [_percent(found["share_of_all_in_each_group"][k]) for k in groups]
+    rows = [[e["value"], e["agents"], *(_share(e["in_groups"][k]) for k in groups)] for e in shown]
+    print_table(f"Of the {people} of each {name}, those in each group", heads, [*rows, everybody])
+    rows = [[e["value"], e["agents"], *(_share(e["of_groups"][k]) for k in groups)] for e in shown]
+    total = everybody[1]
+    heads.insert(2, "of all")
+    rows = [[*row[:2], _percent(row[1] / total), *row[2:]] for row in rows]
+    print_table(f"Of the members of each group, those of each {name}", heads, rows)
+    if "means_of_groups" in found:
+        row = [f"{found['mean_of_all']:.4g}", *(_mean(found["means_of_groups"][k]) for k in groups)]
+        print_table(f"Mean {name} of the members of each group", ["of all", *heads[3:]], [row])
 
 
 def _percent(share: float) -> str:
@@ -109,4 +118,4 @@ def _percent(share: float) -> str:
 def _share(cell: dict[str, float]) -> str:
     if cell["share"] != cell["share"]:
         return "-"
-    return f"{_percent(cell['share'])} ({100 * cell['low']:.0f} to {100 * cell['high']:.0f})"
+    return f"{_percent(cell['share'])} ({100 * cell['low']:.0f}–{100 * cell['high']:.0f})"

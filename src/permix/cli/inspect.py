@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from permix.cli.output import count_of, print_json, print_table
+from permix.cli.output import count_of, print_json, print_table, say
 from permix.cli.stdin import is_stdin
 from permix.cli.votes import ReadOptions
 from permix.errors import Argument, CycleError, DataError, Message, NotRankings
@@ -20,8 +20,6 @@ from permix.files import MANIFEST
 from permix.registries import part
 
 PICTURES = (".png", ".svg", ".pdf")
-# Of what a number of groups was chosen by, --json alone shows these.
-NOT_SHOWN = ("monte_carlo_error", "n_iter", "converged", "normalizer_error")
 
 # What describes a file that holds no votes.
 ANY = Argument("as", "any")
@@ -202,13 +200,14 @@ def kept_of(report: dict[str, Any]) -> tuple[int | None, str]:
 def print_choice(about: dict[str, Any]) -> None:
     """Write what the number of groups was chosen by."""
     for row in about.get("chosen") or []:
-        print(f"\n{row['said']}")
+        print()
+        say(row["said"])
     rows = about.get("selection") or []
     if rows:
-        names = [name for name in rows[0] if name not in NOT_SHOWN]
-        values = [["" if row.get(name) is None else row.get(name) for name in names] for row in rows]
+        table = part("permix.reporting.chosen_number:number_table")(rows)
         print()
-        print_table("What the number of groups was chosen by", [n.replace("_", " ") for n in names], values)
+        print_table(table.caption, list(table.columns), [list(row) for row in table.rows])
+        say(table.note)
 
 
 def _readable(value: Any) -> str:

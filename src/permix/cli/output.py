@@ -47,6 +47,10 @@ def abandon_output() -> None:
 
 # Room for a long line where there is no terminal.
 PIPE_WIDTH = 320
+# Cells of a table with more characters may be broken on a narrow screen.
+SHORT = 16
+# Blanks between columns of tables.
+GAP = 2
 ORDER = " ≻ "
 
 
@@ -98,18 +102,46 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(header_style="", box=None, pad_edge=False)
-    for index, column in enumerate(columns):
-        numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
-        side: Any = "right" if numeric else "left"
-        table.add_column(escape(column), justify=side, overflow="ellipsis", no_wrap=True)
-    for row in rows:
-        table.add_row(*[escape(cell_text(cell)) for cell in row])
+    is_screen = sys.stdout.isatty()
+    texts = [[cell_text(cell) for cell in row] for row in rows]
+    longest = [max(map(len, (column, *cells))) for column, *cells in zip(columns, *texts, strict=True)]
     # A pipe has no width of its own: leave room, so that nothing is folded there.
-    console = Console(soft_wrap=False, width=None if sys.stdout.isatty() else 1000)
+    console = Console(soft_wrap=False, width=None if is_screen else 1000)
     console.print(f"[bold]{escape(title)}[/bold]", highlight=False)
-    console.print(table)
-    console.print()
+    for part in beside_each_other(longest, terminal_width()) if is_screen else [range(len(columns))]:
+        table = Table(header_style="", box=None, pad_edge=False)
+        for at in part:
+            numeric = bool(rows) and all(isinstance(row[at], int | float) for row in rows)
+            look: dict[str, Any] = {"justify": "right" if numeric else "left"}
+            if is_screen and longest[at] > SHORT:  # words go on in the next line; what is short is never cut
+                look |= {"overflow": "fold", "min_width": SHORT}
+            else:
+                look |= {"overflow": "ellipsis", "no_wrap": True}
+                look |= {"min_width": longest[at]} if is_screen else {}
+            table.add_column(escape(columns[at]), **look)
+        for row in texts:
+            table.add_row(*(escape(row[at]) for at in part))
+        console.print(table)
+        console.print()
+
+
+def beside_each_other(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Return which columns of a table stand beside each other: those that do not fit follow below.
+
+    Every part begins with the first column, which says what rows are about.
+
+    Examples
+    --------
+    >>> beside_each_other([5, 10, 10, 10], 60), beside_each_other([5, 10, 10, 10], 30)
+    ([[0, 1, 2, 3]], [[0, 1, 2], [0, 3]])
+    """
+    least = [min(width, SHORT) for width in widths]
+    parts: list[list[int]] = [[0]] if widths else []
+    for at in range(1, len(widths)):
+        if sum(least[k] + GAP for k in (*parts[-1], at)) - GAP > room and len(parts[-1]) > 1:
+            parts.append([0])
+        parts[-1].append(at)
+    return parts
 
 
 def cell_text(cell: Any) -> str:

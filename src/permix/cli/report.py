@@ -19,7 +19,7 @@ from permix.cli.rank_answers import read_over_items
 from permix.cli.run import speaking_options
 from permix.cli.votes import VOTES, Kept
 from permix.estimators.registry import part
-from permix.reporting import ENDINGS, described, format_of, write, written
+from permix.reporting import ENDINGS, described, format_of, items_of, write, written
 from permix.reporting.content import Answer
 
 # Values of a command that say where its results go, or how it runs, and nothing of what it finds.
@@ -60,7 +60,9 @@ def _read(found: Any, command: ModelCommand, fit: Path, data: NewData) -> Any:
     """Read the votes that were fitted."""
     if command.source is not VOTES:
         raise typer.BadParameter(f"{fit} keeps its data: leave out {data.file}")
-    items = getattr(found, "items", None) or found.components.items
+    items = items_of(found)
+    if items is None:
+        raise typer.BadParameter(f"{fit} keeps its data: leave out {data.file}")
     return read_over_items(data.votes, items)
 
 
@@ -110,7 +112,7 @@ def write_report(fit: Any, file: Path, target: Path, data: Any) -> None:
 
     command: ModelCommand = part(model_of(fit).command)
     votes = None
-    if command.source is VOTES:
+    if command.source is VOTES and items_of(fit) is not None:
         votes = getattr(data, "table", None)
     write(written(described(file, data=votes), format_of(target, None)), target)
 

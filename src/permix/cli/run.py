@@ -347,6 +347,7 @@ def _about(
     if "selection" in extra:
         kept["selection"] = [
             {name: None if value != value else value for name, value in row.items()}  # JSON has no NaN
+            | {"chosen": row["n_groups"] == extra["selection"]["chosen"]}
             for row in extra["selection"]["table"]
         ]
     if values.get("missing"):

@@ -14,6 +14,8 @@ from permix.reporting.words import number, percent, shown
 MOST_LEVELS = 4
 # A column speaks of a group that has so many cells in it.
 FEWEST_CELLS = 5
+# What is averaged of cells that are 0 or 1.
+SHARE_OF_1 = "share of 1"
 
 
 class GroupValues:
@@ -35,7 +37,7 @@ class GroupValues:
             self.names, self.cells = ["mean"], np.asarray(family.values(codes), dtype=float)[None]
         elif family.levels_are_numbers:
             self.is_share = set(levels) <= {0, 1}
-            self.names = ["share of 1"] if self.is_share else ["mean"]
+            self.names = [SHARE_OF_1] if self.is_share else ["mean"]
             self.cells = np.array(levels, dtype=float)[codes][None]
         else:
             self.is_share = True
@@ -52,8 +54,10 @@ class GroupValues:
     def said(self, measure: int, value: float) -> str:
         """Write a value with what it is of."""
         if not self.is_share:
-            return self.written(value)
-        return f"{self.names[measure]} {percent(value)}".replace("share of 1 ", "")
+            return f"mean {self.written(value)}"
+        return (
+            percent(value) if self.names[measure] == SHARE_OF_1 else f"{percent(value)} {self.names[measure]}"
+        )
 
     def _by(self, first: Array, n_first: int, second: Array, n_second: int) -> tuple[Array, Array]:
         """Return numbers of cells, and means of measures, by two labels of cells."""

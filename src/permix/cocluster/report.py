@@ -138,8 +138,8 @@ def group_sentence(values: GroupValues, rows: list[LineGroup], names: list[str],
     who = f"Group {k + 1}, {share} of the rows"
     means, others = values.by_column[1], values.elsewhere
     told = [
-        f"“{shown(names[column], IN_SENTENCES)}” {values.said(measure, float(means[measure, k, column]))} "
-        f"({values.written(float(others[measure, k, column]))} elsewhere)"
+        f"“{shown(names[column], IN_SENTENCES)}” ({values.said(measure, float(means[measure, k, column]))}; "
+        f"elsewhere {values.written(float(others[measure, k, column]))})"
         for measure, column in values.telling(k, NAMED)
     ]
     if not told:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from permix.cli import fit_tables
-from permix.cli.output import cell_text, count_of, print_table, terminal_width
+from permix.cli.output import cell_text, count_of, print_table, say, terminal_width
 from permix.cocluster.cells.families import CategoricalCells, CellFamily
 from permix.cocluster.ensemble import EnsembleFit
 from permix.cocluster.fit import BlockFit, CoClusterFit
@@ -197,12 +197,12 @@ def show(report: dict[str, Any], title: str) -> None:
     nested = "tree" in report
     shown = "is the draw nearest to all others" if nested else "is the grid nearest to all draws"
     loss = fit_tables.LOSSES[report["loss"]]
-    print(f"What is shown {shown} (least expected {loss}); intervals hold 90% of the draws.")
+    say(f"What is shown {shown} (least expected {loss}); intervals hold 90% of the draws.")
     unsure = [what for what in SIDES if f"median_cells_of_{what}s" in report]
     for what in unsure:
         _print_unsure(report, what)
     if any(n < low for _, low, _, _, n in numbers):
-        print("It has fewer groups than most draws, whose smallest groups change from draw to draw.")
+        say("It has fewer groups than most draws, whose smallest groups change from draw to draw.")
     print()
     for what in SIDES:
         _print_groups(report, what)
@@ -248,7 +248,7 @@ def _print_unsure(report: dict[str, Any], what: str) -> None:
     n, cells = sum(report[f"{what}_group_sizes"]), report[f"median_cells_of_{what}s"]
     n_unsure = n - sum(report[f"{what}_group_placed"])
     placed = "" if cells["placed"] is None else f", the others {cells['placed']:g}"
-    print(
+    say(
         f"{n_unsure:,} of {n:,} {what}s are unsure: no group has them in most draws (they have "
         f"{count_of_cells(cells['unsure'])} in the median{placed}). Groups were found without them."
     )
@@ -367,13 +367,14 @@ def _print_legend(report: dict[str, Any], few: bool) -> None:
     empty = f"; {NOTHING}: of none" if 0 in report["block_cells"] else ""
     each = " at every level" if report["levels"] else ""
     prior = f"a prior worth {report['pseudo_count']:.2g} cells{each}"
-    print(f"Of the filled cells as they are{small}{empty}. Predictions pull them towards {prior}.\n")
+    say(f"Of the filled cells as they are{small}{empty}. Predictions pull them towards {prior}.")
+    print()
 
 
 def _print_held_out(held_out: dict[str, Any]) -> None:
     what = "density" if "mean_log_density" in held_out else "probability"
     share = f"{100 * held_out['share']:.3g}%"
-    print(
+    say(
         f"held out: {held_out['cells']:,} cells ({share}), perplexity {held_out['perplexity']:.4f} (exp of "
         f"minus the mean log {what}, {held_out[f'mean_log_{what}']:.4f}; averaged over draws before the "
         "logarithm)"
@@ -388,7 +389,7 @@ def _print_held_out(held_out: dict[str, Any]) -> None:
     if "base_perplexities" in held_out:
         each = ", ".join(f"{value:.4f}" for value in held_out["base_perplexities"])
         print(f"  the bases averaged cell by cell: {held_out['averaged_bases_perplexity']:.4f}; each: {each}")
-    print(
+    say(
         f"The model has not seen this {share} of the cells: permix predict lists them among the missing "
         "ones. The file of the model does not keep this result."
     )

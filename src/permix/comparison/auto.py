@@ -41,8 +41,14 @@ MOST_TRIED = {"votes": 4000, "matrix": 20_000, "table": 2000}
 COMPARING, CHOOSING, FITTING = 0.45, 0.5, 0.9
 # A model whose groups recur is preferred to a better one whose do not, if that costs hardly anything: nats.
 HARDLY = 0.1
+# The same, if it has so much of what the better one gains on the best baseline: groups are what is asked for.
+MOST = 2.0 / 3.0
 MORE = (Argument("minutes"),)
 NOTHING_COMPARED = "Time ran out before any model could be compared"
+OF_THE_PART = (
+    "There was no time to try numbers of groups on all data, so that {number}, which predicted best where "
+    "models were compared, are fitted."
+)
 Say = Callable[[str], None]
 
 
@@ -161,7 +167,9 @@ def fit_auto(
     -----
     The model with the largest score is chosen, of those that find groups. Of models that are as good within
     two standard errors, it is the one whose groups are found again most. A model whose groups are mostly not
-    found again gives way to one whose are, if that makes an answer less probable by a tenth at most.
+    found again gives way to one whose are, if that makes an answer less probable by a tenth at most, or
+    leaves two thirds of what is gained on the best baseline (in nats): ``compare`` says what predicts best,
+    this who belongs together.
 
     Interrupted (Ctrl-C) or out of time, it keeps what was done: the fit so far, or the best model's fit to
     the part on which models were compared.
@@ -269,7 +277,11 @@ def choice_of(comparison: ModelComparison, form: Form) -> tuple[Scored, list[str
         chosen = stablest
     if chosen.stability < UNSTABLE:
         loss = {entry.label: paired(entry, chosen, counts)[0] for entry in with_groups}
-        steady = [e for e in with_groups if e.stability >= UNSTABLE and loss[e.label] >= -HARDLY]
+        steady = [
+            e
+            for e in with_groups
+            if e.stability >= UNSTABLE and (loss[e.label] >= -HARDLY or _keeps_most(e, chosen, comparison))
+        ]
         if steady:
             other = max(steady, key=lambda entry: loss[entry.label])
             why.append(
@@ -285,6 +297,12 @@ def beats(entry: Scored, comparison: ModelComparison) -> bool:
     """Say whether a model is better than the best baseline by two standard errors."""
     difference, error = paired(entry, comparison.simple, comparison.counts)
     return difference > CLEARLY * error
+
+
+def _keeps_most(entry: Scored, best: Scored, comparison: ModelComparison) -> bool:
+    """Say whether a model has most of what another gains on the best baseline."""
+    gains = [paired(each, comparison.simple, comparison.counts)[0] for each in (entry, best)]
+    return beats(entry, comparison) and gains[0] >= MOST * gains[1]
 
 
 def _stability(entry: Scored) -> float:
@@ -317,8 +335,12 @@ class Final:
             self.say(f"stage 2 of {self.stages}: choosing the number of groups of {way.label} on all data")
             number, selection = self._number(known, groups)
             known["n_components"], stage = number, 3
+            if selection is None:
+                said = OF_THE_PART.format(number=number)
+                self.say(said)
+                found = replace(found, said=(*found.said, said))
         left = FITTING * (self.clock.left or 0.0)
-        with_k = f" with {number} groups" if number is not None else ""
+        with_k = f" with {number} group{'' if number == 1 else 's'}" if number is not None else ""
         self.say(
             f"stage {stage} of {self.stages}: fitting {way.label}{with_k}, at most {left / 60.0:.1f} min"
         )
@@ -354,4 +376,7 @@ class Final:
             except KeyboardInterrupt:
                 return groups, None
         late = deadline.passed and selection.interrupted
+        if late and selection.at_limit and groups > selection.chosen:
+            # More groups were better as long as there was time: the part, where all were tried, knows more.
+            return groups, None
         return selection.chosen, replace(selection, out_of_time=late)

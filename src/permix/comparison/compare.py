@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -32,6 +33,11 @@ CHOOSING = 0.7
 NO_TIME = "was not finished in the time it was given"
 # Words of one that was not finished, or not begun, when the user stopped.
 STOPPED = "was not finished when the comparison was stopped"
+# What models say that were interrupted, and what is true where the clock did it, up to so much of its time.
+ENDED = re.compile("interrupted|stopped (by|early)")
+RAN_OUT, ALL_BUT = "time ran out before it came to its end", 0.99
+# Forms of data that are spoken of without an article.
+PLURAL = ("votes", "classes")
 
 
 class OutOfTime(DataError):
@@ -173,18 +179,25 @@ def suiting(form: Form, table: Any, models: str | Iterable[str]) -> tuple[list[C
         if compared is None:
             left_out[name] = "does not say how it is compared"
         elif compared.form != form.name:
-            left_out[name] = f"is for a {compared.form}" if compared.form != "votes" else "is for votes"
+            left_out[name] = f"is for {'' if compared.form in PLURAL else 'a '}{compared.form}"
         elif (reason := compared.suits(table)) is not None:
             left_out[name] = reason
         else:
             candidates += [Candidate(about, compared, way) for way in compared.ways(table)]
     if not candidates:
-        why = "; ".join(f"{name} {reason}" for name, reason in left_out.items())
-        raise DataError(f"no model suits these data: {why}")
+        told = left_out if wanted is not None else _of_this_form(left_out, form)
+        why = "; ".join(f"{name} {reason}" for name, reason in (told or left_out).items())
+        as_what = form.name if form.name in PLURAL else f"a {form.name}"
+        raise DataError(f"no model suits these data as {as_what}: {why}")
     if wanted is None:  # nobody asked for models of other data
-        others = {_name(about) for about in MODELS.values() if _form(about) != form.name}
-        left_out = {name: why for name, why in left_out.items() if name not in others}
+        left_out = _of_this_form(left_out, form)
     return sorted(candidates, key=lambda candidate: candidate.compared.pace), left_out
+
+
+def _of_this_form(left_out: dict[str, str], form: Form) -> dict[str, str]:
+    """Leave out what is said of models of other data, which nobody asked for."""
+    others = {_name(about) for about in MODELS.values() if _form(about) != form.name}
+    return {name: why for name, why in left_out.items() if name not in others}
 
 
 def _form(about: Model) -> str:
@@ -367,7 +380,7 @@ class Engine:
             warnings.simplefilter("always")
             try:
                 fit = self.fitted(candidate, train, self.seed(label, fold), seconds)
-                cut_short = deadline.passed
+                cut_short, fitting = deadline.passed, time.monotonic() - began
                 improper = candidate.compared.improper(fit)
                 if improper is not None:
                     return improper
@@ -379,6 +392,8 @@ class Engine:
         if not np.isfinite(scores).all():
             return f"makes {int((~np.isfinite(scores)).sum())} of the answers held out impossible"
         notes = tuple(str(w.message) for w in caught if issubclass(w.category, PermixWarning))
+        if seconds is not None and fitting >= ALL_BUT * CHOOSING * seconds:
+            notes = in_time_given(notes)
         found = groups_and_stability(fit)
         kept = fit if self.keep_fits else None
         return Part(scores, errors, *found, time.monotonic() - began, cut_short, notes, kept)
@@ -395,6 +410,17 @@ class Engine:
         if chosen.n_folds > 1 and chosen.fit is not None:  # to all of these data
             return chosen.fit
         return compared.fit(data, compared.parameters(n_components=chosen.chosen, **known))
+
+
+def in_time_given(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return what models warned of, where the clock ended them: they cannot know that it was no user.
+
+    Examples
+    --------
+    >>> in_time_given(["stopped by the user; kept what was finished: 1, 2 group(s)", "few agents"])
+    ('time ran out before it came to its end', 'few agents')
+    """
+    return tuple(dict.fromkeys(RAN_OUT if ENDED.match(note) else note for note in notes))
 
 
 def chosen_number(about: Model, data: Any, settings: Mapping[str, Any], most: int = MOST_GROUPS) -> Any:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from permix.cli.output import count_of, print_table, rounded
+from permix.cli.output import count_of, print_table, rounded, say
 from permix.comparison.result import BASELINE, ModelComparison
 
 NATS = (
@@ -42,25 +42,28 @@ def comparison_report(found: ModelComparison) -> dict[str, Any]:
 def print_comparison(report: dict[str, Any], title: str) -> None:
     """Write the verdict, the table, and what should be known about it."""
     unit = {"votes": "agent", "matrix": "cell", "table": "row"}[report["compared"]]
-    print(f"{report['verdict']}\n")
+    say(report["verdict"])
+    print()
     base = report["best_baseline"]
     columns = ["model", "score", "difference", "±", f"times {base}", "groups", "stable", "seconds"]
     print_table(f"{title}: {_parts(report, unit)}", columns, [_row(row, report) for row in report["models"]])
-    print(NATS.format(unit=unit, of_groups="row" if unit == "cell" else unit))
+    for line in NATS.format(unit=unit, of_groups="row" if unit == "cell" else unit).splitlines():
+        say(line, "  ")
     if report["not_scored"]:
         n = count_of(report["not_scored"], f"{unit}")
-        print(f"{n} held out, drawn at random, are not scored by any model: it would take one too long")
+        say(f"{n} held out, drawn at random, are not scored by any model: it would take one too long")
     for row in report["left_out"]:
-        print(f"not compared: {row['model']} {row['reason']}")
+        say(f"not compared: {row['model']} {row['reason']}")
     for name, said in report["notes"].items():
         more = f" (and {count_of(len(said) - 1, 'more note')}; --json has all)" if len(said) > 1 else ""
-        print(f"note: {name}: {said[0]}{more}")
+        say(f"note: {name}: {said[0]}{more}")
 
 
 def print_chosen(said: Sequence[str], report: dict[str, Any] | None, title: str) -> None:
     """Write how a model was chosen: in sentences, then the table that they rest on."""
     for sentence in said:
-        print(f"{sentence}\n")
+        say(sentence)
+        print()
     if report is None:
         return
     print_table(f"{title}: {_parts(report, _unit(report))}", *_table(report))

@@ -82,7 +82,20 @@ def answer(fit: DPMallowsFit) -> Answer:
     if judged[0][0] == "bad":
         advice.append("Run the chains for longer, or with another seed, before you build on numbers below.")
     found = found_groups(fit, summaries, sure=False)
-    return Answer(verdict(judged, advice), sentences(found))
+    return Answer(verdict(judged, advice), (*sentences(found), *_how_many(fit)))
+
+
+def _how_many(fit: DPMallowsFit) -> tuple[str, ...]:
+    """Say how sure the number of groups is, where draws have others than those shown."""
+    drawn = np.asarray(fit.draws.arrays["n_groups"]).ravel()
+    low, high = (int(end) for end in np.quantile(drawn, (0.05, 0.95), method="inverted_cdf"))
+    if fit.shows_a_draw or (low == high == fit.n_clusters):
+        return ()
+    span = f"{low}" if low == high else f"{low} to {high}"
+    if low >= fit.n_clusters:
+        small = "the others small ones that come and go; those shown are what lasts"
+        return (f"There may be more groups: 90% of the draws have {span}, {small}.",)
+    return (f"How many groups there are is not sure: 90% of the draws have {span}.",)
 
 
 def subtitle(fit: DPMallowsFit) -> str:

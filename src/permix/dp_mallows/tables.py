@@ -108,7 +108,7 @@ def show(report: dict[str, Any], title: str) -> None:
     print()
     fit_tables.print_chains(report)
     for remark in report["remarks"]:
-        print(f"note: {remark}")
+        say(f"note: {remark}")
 
 
 def _print_numbers(report: dict[str, Any], title: str) -> None:

@@ -63,7 +63,7 @@ def table_aspects(table: Array, names: list[str], *, counts: bool = False) -> di
             # A third where all values are equally probable. Not the reverse, nor the root: now and then the
             # farthest of many rows is much farther.
             flat = np.where(binary | (spreads == 0.0), np.nan, (spreads / half_range) ** 2)
-            found["column flatness"] = Aspect([f"(spread / half range)² of {name}" for name in names], flat)
+            found["column flatness"] = Aspect(names, flat)
         k = min(len(names), MOST_COLUMNS)
         if k > 1:
             first, second = np.triu_indices(k, 1)

@@ -14,7 +14,7 @@ from permix.dp_mixture.parameters import DPMixtureParameters
 from permix.dp_mixture.predict import log_density
 from permix.errors import DataError
 from permix.estimators.comparable import Comparable, Way
-from permix.families import Family, GaussianDiagonal, GaussianNIW, Mixed
+from permix.families import Family, GaussianDiagonal, GaussianNIW, Mixed, MixedNIW
 from permix.partitions import FiniteDirichlet
 
 # Draws of the hyper-parameters of one group, which are all there is to draw.
@@ -41,7 +41,8 @@ class DPMixtureCompared(Comparable):
         if isinstance(family, Mixed):
             resolved = family.resolve(data)
             # What columns are and may hold is common to all parts; all else is learned from those fitted.
-            return (Way(("dp-mixture",), {"family": Mixed(kinds=resolved.kinds, levels=resolved.levels)}),)
+            same = type(family)(kinds=resolved.kinds, levels=resolved.levels)
+            return (Way(("dp-mixture",), {"family": same}),)
         family.resolve(data)
         default = Way(("dp-mixture",), {"family": family})
         if not isinstance(family, GaussianNIW) or np.shape(data)[1] < 2:
@@ -62,6 +63,9 @@ class DPMixtureCompared(Comparable):
         families: dict[str, Family] = {"one group": options["family"]}
         if isinstance(options["family"], GaussianNIW):
             families["independent columns"] = GaussianDiagonal()
+        elif isinstance(options["family"], MixedNIW):
+            kinds, levels = options["family"].kinds, options["family"].levels
+            families["independent columns"] = Mixed(kinds=kinds, levels=levels)
         found = {}
         for name, family in families.items():
             asked = {"prior": FiniteDirichlet(1), "random_state": seed, "progress": False, **ONE_GROUP}

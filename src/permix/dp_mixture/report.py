@@ -22,7 +22,7 @@ from permix.reporting.partition_sections import (
 )
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_chains, of_recurrence, verdict
-from permix.reporting.words import count_of, interval, listed, number, others, percent, shown
+from permix.reporting.words import count_of, interval, listed, number, others, percent, shown, told_apart
 
 REFERENCE = (
     "Dirichlet-process and finite mixtures; the permutation-augmented moves are those of Liang, Jordan and "
@@ -94,7 +94,8 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
         if row["is_share"]:
             told.append(f"{name} {percent(row['typical'])} ({percent(row['overall'])} of all)")
         else:
-            told.append(f"{name} {number(row['typical'])} ({number(row['overall'])} in all rows)")
+            typical, overall = told_apart(row["typical"], row["overall"])
+            told.append(f"{name} {typical} ({overall} in all rows)")
     if not told:
         return f"{who} is near the average of all rows."
     return f"{who} has on average {listed(told[:NAMED])}."
@@ -103,7 +104,7 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
 def subtitle(fit: MixtureFit) -> str:
     """Say what the report is about."""
     data = f"{count_of(fit.n, 'row')}, {count_of(len(fit.columns), 'column')}"
-    return f"{data}; mixture of the {fit.family.name} family with as many groups as the data ask for"
+    return f"{data}; mixture ({fit.family.name} family) with as many groups as the data ask for"
 
 
 def sections(fit: MixtureFit, context: Context) -> list[Section]:
@@ -199,14 +200,14 @@ def profile_picture(fit: MixtureFit, k: int) -> Figure:
 def profile_table(fit: MixtureFit, k: int) -> Table:
     """List the averages of a group beside those of all rows."""
     rows = group_profile(fit, k)
-    cells = tuple(
-        (
-            shown(row["feature"]),
-            percent(row["typical"]) if row["is_share"] else number(row["typical"]),
-            percent(row["overall"]) if row["is_share"] else number(row["overall"]),
-            f"{row['difference']:+.1f}",
-        )
+    averages = [
+        map(percent, both) if row["is_share"] else told_apart(*both)
         for row in rows[:LISTED]
+        for both in [(float(row["typical"]), float(row["overall"]))]
+    ]
+    cells = tuple(
+        (shown(row["feature"]), *both, f"{row['difference']:+.1f}")
+        for row, both in zip(rows, averages, strict=False)
     )
     left = len(rows) - len(cells)
     note = "Apart: in standard deviations of all rows." + (f" {left:,} more not shown." if left > 0 else "")

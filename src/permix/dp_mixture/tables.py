@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from permix.cli import fit_tables
-from permix.cli.output import count_of, print_table
+from permix.cli.output import count_of, print_table, say
 from permix.dp_mixture.fit import FEWEST_ROWS, MixtureFit, too_few
 from permix.dp_mixture.profile import group_profile, in_words, typical_words
 from permix.families import Multinomial
@@ -91,10 +91,11 @@ def show(report: dict[str, Any], title: str) -> None:
         ["number of groups", "posterior probability"],
         [[int(number), f"{share:.3f}"] for number, share in shares if share >= 0.005],
     )
-    print(
+    say(
         f"The {groups} below {'is' if len(found) == 1 else 'are'} the partition nearest to all draws "
-        f"(least expected {fit_tables.LOSSES[report['loss']]}).\n"
+        f"(least expected {fit_tables.LOSSES[report['loss']]})."
     )
+    print()
     main = report["main_parameter"]
     values = np.asarray([group["parameters"][main] for group in found])
     if report["shares_within_groups"] is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # What baselines are called in sentences: "... times more probable than ...".
 WORDS = {
-    "uniform": "if all answers were alike",
+    "uniform": "if all answers were equally probable",
     "one group": "under one group",
     "empirical": "by the shares of equal answers in the data",
     "independent columns": "if columns were independent",
@@ -33,6 +33,7 @@ N_PARTICLES = 256
 
 # Baselines of rankings that files keep, in this order.
 KEPT = ("uniform", "one group", "empirical")
+MEMORIZED = "empirical"
 
 OneGroup = Callable[[Preferences], Array]
 

@@ -59,7 +59,7 @@ class GroupTable(NamedTuple):
     def note(self) -> str:
         """What intervals are, in words."""
         return (
-            f"5 % to 95 %, from {HOW[self.how]}, and as of a sample of agents; {self.name} was not used in "
+            f"90% interval, from {HOW[self.how]}, and as of a sample of agents; {self.name} was not used in "
             "the fit"
         )
 

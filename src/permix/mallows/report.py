@@ -11,15 +11,18 @@ from permix.data.labels import Array
 from permix.estimators.known import labels_of
 from permix.mallows.results import MallowsFit, climbing_iterations, remarks
 from permix.reporting import ballots
-from permix.reporting.content import Answer, Block, Level, Note, Paragraph, Section, Verdict
+from permix.reporting.chosen_number import chosen_by
+from permix.reporting.content import Answer, Level, Note, Paragraph, Section, Verdict
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import sentences
 from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section
-from permix.reporting.shared import chosen_by, covariate_blocks, gaps_section
+from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_baselines, of_recurrence, verdict
 from permix.reporting.words import all_of, count_of, shown
 
+# What a restart is, said once.
+RESTART = "a restart searches anew from another random beginning"
 REFERENCE = (
     "Lu and Boutilier (2014), Effective sampling and learning for Mallows models with pairwise-preference "
     "data, Journal of Machine Learning Research 15, 3963–4009."
@@ -96,12 +99,14 @@ def answer(fit: MallowsFit) -> Answer:
 def _verdict(fit: MallowsFit) -> Verdict:
     judged: list[tuple[Level, str]] = []
     advice = []
-    if not fit.verdict:
+    if fit.components.n_components == 1:
+        judged.append(("good", "With one group there is nothing to divide, and no restart could divide it."))
+    elif not fit.verdict:
         judged.append(("care", "EM was run once, so that nobody knows whether there is a better optimum."))
         advice.append("Fit again with several starts, such as --starts 10.")
     else:
         alone = int(fit.at_best.sum()) == 1
-        judged.append(("care" if alone else "good", f"{fit.verdict}."))
+        judged.append(("care" if alone else "good", f"{fit.verdict} ({RESTART})."))
         if alone:
             advice.append("More --starts may find a better optimum; fewer groups (-k) may recur.")
     if not (fit.converged or fit.interrupted):
@@ -141,16 +146,12 @@ def sections(fit: MallowsFit, context: Context) -> list[Section]:
         "at all. Maximum likelihood gives one center for each group, and no interval for it; how "
         "surely a group was found is in how many restarts it recurs."
     )
-    number: list[Block] = chosen_by(context) or [
-        Paragraph(
-            f"You asked for {count_of(fit.components.n_components, 'group')}. --select 1-10, instead of -k, "
-            "lets agents who were held out decide."
-        )
-    ]
     return [
         group_sections(found, context, explained, *notes, *covariate_blocks(fit)),
         split_section(found),
         pairs_section(found),
-        Section("numbers", "How many groups there are", tuple(number)),
+        Section(
+            "numbers", "How many groups there are", tuple(chosen_by(context, fit.components.n_components))
+        ),
         gaps_section(context),
     ]

@@ -80,7 +80,7 @@ def show(report: dict[str, Any], title: str) -> None:
             "  ",
         )
     print()
-    print(fit_tables.likelihood_line(report))
+    say(fit_tables.likelihood_line(report))
     fit_tables.print_ending(report, count_of(report["iterations"], "iteration"), "converged", "not converged")
 
 

@@ -101,11 +101,16 @@ def described(
     return build(fit, Context(title or named or fit.model, about, data, checks, file), progress)
 
 
+def items_of(fit: Any) -> Any:
+    """Return the items that data to be checked must have; None for fits that keep their data."""
+    return getattr(fit, "items", None) or getattr(getattr(fit, "components", None), "items", None)
+
+
 def _as_fitted(fit: Any, data: Any) -> Any:
     """Return data over the items of a fit, as its checks take them."""
     from permix.estimators.preference_input import as_preferences
 
-    items = getattr(fit, "items", None) or getattr(getattr(fit, "components", None), "items", None)
+    items = items_of(fit)
     if items is None:
         raise DataError("this model keeps its data, or has no checks: leave data out")
     return as_preferences(data, items)

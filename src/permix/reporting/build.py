@@ -8,11 +8,12 @@ from typing import Any
 
 from permix.errors import DataError
 from permix.estimators.registry import Model, model_of, part
+from permix.reporting.check_sections import checks_section
+from permix.reporting.chosen_number import number_sentences
 from permix.reporting.content import Answer, Report, Section
 from permix.reporting.context import Context, Rows
 from permix.reporting.shared import (
     answer_section,
-    checks_section,
     choice_section,
     cleaning_section,
     covariate_sentences,
@@ -59,7 +60,7 @@ def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
     doubts = [shown(row["said"]) for row in about.get("no_better", ())]
     if doubts:
         verdict = with_care(verdict, "Groups of a model that does not predict better may not be there.")
-    return Answer(verdict, (*doubts, *found.sentences, *covariate_sentences(fit)))
+    return Answer(verdict, (*doubts, *found.sentences, *number_sentences(about), *covariate_sentences(fit)))
 
 
 def evidence_of(fit: Any, data: Any) -> dict[str, Any]:

@@ -19,6 +19,8 @@ DARKEST = 10
 WIDTH = 290.0
 LINE = 22.0
 LABELS = (70.0, 230.0)
+# Names over columns rise at most so high.
+MOST_HEAD = 150.0
 
 
 class Interval(NamedTuple):
@@ -211,7 +213,7 @@ def heat(
     kind = "d" if diverging else "s"
     longest = max((len(name) for name in columns), default=1)
     turned = longest * CHARACTER > cell - 2
-    head = min(18 + 5.2 * longest, 118.0) if turned else 20.0
+    head = min(22 + 0.78 * CHARACTER * longest, MOST_HEAD) if turned else 20.0
     slant = 0.62 * head if turned else 0.0
     n_rows, n_columns = values.shape
     labels = room_for(rows)

@@ -11,6 +11,7 @@ from permix.reporting.words import (
     listed,
     named,
     number,
+    one_digit,
     ordinal,
     others,
     percent,
@@ -19,6 +20,8 @@ from permix.reporting.words import (
 
 # Groups that get a sentence, and items of a center that a sentence names.
 MOST_GROUPS, MOST_NAMED = 5, 3
+# Other groups that are named one by one.
+MOST_OTHERS = 2
 
 
 def sentences(found: RankedGroups) -> tuple[str, ...]:
@@ -68,7 +71,13 @@ def group_sentence(found: RankedGroups, k: int) -> str:
     share = interval(group.share, group.low, group.high)
     who = f"{capital(found.title(k))}, {share} of the agents,"
     if len(order) <= MOST_NAMED + 1:
-        said = f"{who} ranks {' ≻ '.join(order)}"
+        rest = " ≻ the rest" if len(order) < found.n_items else ""
+        said = f"{who} ranks {' ≻ '.join(order)}{rest}"
+    elif len(order) < found.n_items:
+        left = count_of(found.n_items - len(order), "item")
+        said = (
+            f"{who} puts {order[0]} first, then {listed(order[1:MOST_NAMED])}; its center leaves out {left}"
+        )
     else:
         said = f"{who} puts {order[0]} first, then {listed(order[1:MOST_NAMED])}, and {order[-1]} last"
     telling = found.telling(k)
@@ -77,11 +86,23 @@ def group_sentence(found: RankedGroups, k: int) -> str:
     if not telling:
         return f"{said}. It orders the items much as the others do."
     places = [
-        f"{names[item]} {ordinal(round(float(found.places[k, item])))} "
-        f"({ordinal(round(float(found.places_elsewhere[k, item])))} elsewhere)"
-        for item in telling
+        f"{names[item]} {_place(found, k, item)} ({_place_elsewhere(found, k, item)})" for item in telling
     ]
     return f"{said}. What sets it apart: {listed(places)}."
+
+
+def _place_elsewhere(found: RankedGroups, k: int, item: int) -> str:
+    """Say where the centers of the others have an item: of a few each, of many the mean, as in tables."""
+    others = [j for j in range(len(found.groups)) if j != k]
+    if len(others) > MOST_OTHERS:
+        return f"elsewhere {one_digit(float(found.places_elsewhere[k, item]))} on average"
+    return ", ".join(f"{_place(found, j, item)} in {found.title(j)}" for j in others)
+
+
+def _place(found: RankedGroups, k: int, item: int) -> str:
+    """Say where a center has an item."""
+    listed_there = item in found.groups[k].order
+    return ordinal(round(float(found.places[k, item]))) if listed_there else "not ranked"
 
 
 def _how_sure(found: RankedGroups) -> str:

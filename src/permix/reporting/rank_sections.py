@@ -11,7 +11,7 @@ from permix.reporting.content import Block, Cell, Figure, Note, Paragraph, Secti
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import group_sentence
 from permix.reporting.rank_groups import MOST_ITEMS, RankedGroups
-from permix.reporting.words import capital, count_of, interval, number, percent
+from permix.reporting.words import capital, count_of, interval, number, one_digit, percent
 
 # Groups that have a part of their own, and groups side by side in a table.
 MOST_GROUPS, SIDE_BY_SIDE = 12, 10
@@ -141,13 +141,9 @@ def ranks_picture(found: RankedGroups, k: int) -> Figure:
         f"Average rank of each item among the members, and between which ranks 90% of them put it; items "
         f"from the top of the center{some}. Drawn from the fitted model.",
         rows,
-        Axis("rank (1 = best)", 1.0, float(last), _rank, ticks),
+        Axis("rank (1 = best)", 1.0, float(last), one_digit, ticks),
         ("item", "average rank among members", "90% of the members", "average rank of all others"),
     )
-
-
-def _rank(value: float) -> str:
-    return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.1f}"
 
 
 def center_table(found: RankedGroups, k: int) -> Table:
@@ -164,11 +160,11 @@ def center_table(found: RankedGroups, k: int) -> Table:
             low, high = (int(ends[place]) for ends in group.places)
             cells.append(str(low) if low == high else f"{low}–{high}")
         if others:
-            cells.append(_rank(round(float(found.places_elsewhere[k, item]), 1)))
+            cells.append(one_digit(float(found.places_elsewhere[k, item])))
         rows.append((*cells, percent(float(found.first[k, item]))))
     rest = found.n_items - len(items)
     said = [found.places_are] if known else []
-    said += ["Elsewhere: mean place in the centers of the other groups."] * others
+    said += ["Elsewhere: mean place in the centers of the other groups, by their sizes."] * others
     said += [f"{count_of(rest, 'more item')} not shown."] * (rest > 0)
     return Table(f"The center of {found.title(k)}", tuple(columns), tuple(rows), " ".join(said))
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Any
 
 import numpy as np
 
-from permix.errors import DataError, Message
 from permix.estimators.by_covariate import GroupTable, group_table
 from permix.estimators.known import known_of
-from permix.estimators.registry import model_of, part
-from permix.posterior.checks import N_REPLICATES, FitChecks
-from permix.reporting.charts import Axis, Interval, dots, shade_of
+from permix.reporting.charts import shade_of
 from permix.reporting.content import Block, Code, Note, Paragraph, Section, Table
 from permix.reporting.context import Context
 from permix.reporting.words import capital, count_of, listed, number, percent, shown
@@ -24,8 +22,6 @@ OF_THE_RUN = ("progress", "store", "n_jobs")
 # Covariates, and groups, that the answer speaks of; values of fewer agents are not named.
 MOST_COVARIATES, MOST_STRONGEST, FEWEST_AGENTS = 2, 4, 10
 NOT_BY_CHANCE = 0.01
-# Numbers of an aspect that a picture of checks has.
-MOST_NUMBERS = 12
 CITATION = (
     'The permix developers. "permix: nonparametric Bayesian discovery in rankings, preferences and '
     'matrices", version {version}.'
@@ -113,68 +109,6 @@ def _share(cell: Any) -> str:
     return "–" if mean != mean else f"{percent(mean)} ({100 * low:.0f}–{100 * high:.0f})"
 
 
-# -- does it fit? ----------------------------------------------------------------------------------
-
-
-def checks_section(fit: Any, context: Context) -> tuple[Section, str]:
-    """Compare the data with data drawn from the model; return also what that comes to, where it is known."""
-    title = "Does the model look like the data?"
-    if not context.checks:
-        return Section("checks", title, (Note("Not checked, as asked."),)), ""
-    try:
-        found: FitChecks = part(model_of(fit).checks)(fit, context.data, N_REPLICATES, 0)
-    except DataError as error:  # shown to the reader: which data are missing, or why they say too little
-        said = error.args[0] if error.args else ""
-        why = said.as_options() if isinstance(said, Message) else str(error)
-        way_out = ""
-        if context.data is None:
-            way_out = (
-                f" permix report {context.file or 'FIT'} DATA, with the data that were fitted, checks it."
-            )
-        return Section("checks", title, (Note(f"Not checked: {why}.{way_out}"),)), ""
-    return Section("checks", title, tuple(_checks(found))), found.verdict
-
-
-def _checks(found: FitChecks) -> list[Block]:
-    replicates = f"{found.n_replicates} data sets"
-    aspects = Table(
-        "What the model reproduces",
-        ("aspect", "numbers", "outside", "as unusual", "reproduced"),
-        tuple(
-            (
-                capital(row["aspect"]),
-                int(row["numbers"]),
-                int(row["outside"]),
-                percent(row["tail"]),
-                "yes" if row["reproduced"] else "no",
-            )
-            for row in found.aspects.to_dict(orient="records")
-        ),
-        f"Compared with {replicates} drawn from the model. Outside: numbers outside of the 95% interval of "
-        "these. As unusual: the share of drawn data sets that are as unusual as the observed one.",
-    )
-    blocks: list[Block] = [Paragraph(found.verdict), aspects]
-    for name in found.aspects["aspect"]:
-        rows = found.table[found.table["aspect"] == name]
-        worst = rows.sort_values("tail", kind="stable").head(MOST_NUMBERS)
-        drawn = [
-            Interval(shown(row["entry"], 60), row["mean"], row["low"], row["high"], row["observed"])
-            for row in worst.to_dict(orient="records")
-        ]
-        ends = [value for row in drawn for value in (row.low, row.high, row.other) if value is not None]
-        some = "" if len(drawn) == len(rows) else f", the {len(drawn)} most unusual of {len(rows):,}"
-        blocks.append(
-            dots(
-                f"{capital(name)}: observed, and drawn from the model",
-                f"A diamond inside its bar is reproduced by the model{some}.",
-                drawn,
-                Axis("", min(ends), max(ends), number),
-                ("what", "mean of drawn data sets", "95% of drawn data sets", "observed"),
-            )
-        )
-    return blocks
-
-
 # -- the data --------------------------------------------------------------------------------------
 
 
@@ -189,9 +123,16 @@ def cleaning_section(context: Context) -> Section:
     table = Table(
         "What was done to the votes",
         ("found", "how many", "what was done", "which"),
-        tuple((shown(row["found"]), row["ballots"], shown(row["done"]), shown(row["which"])) for row in rows),
+        tuple(
+            (shown(row["found"]), row["ballots"], shown(row["done"]), _or_nothing(row["which"]))
+            for row in rows
+        ),
     )
     return Section("cleaning", title, (Paragraph(left), table))
+
+
+def _or_nothing(value: Any) -> str:
+    return shown(value) if str(value or "").strip() else "–"
 
 
 def gaps_section(context: Context, *more: Block) -> Section:
@@ -233,21 +174,6 @@ def choice_section(context: Context) -> list[Section]:
             )
         )
     return [Section("chosen", "Why this model", tuple(said))] if said else []
-
-
-def chosen_by(context: Context) -> list[Block]:
-    """Show what a number of groups was chosen by, where that is known."""
-    rows = context.about.get("selection", ())
-    if not rows:
-        return []
-    hidden = ("monte_carlo_error", "n_iter", "converged", "normalizer_error")
-    names = [name for name in rows[0] if name not in hidden]
-    table = Table(
-        "What the number of groups was chosen by",
-        tuple(name.replace("_", " ") for name in names),
-        tuple(tuple(_plain(row.get(name)) for name in names) for row in rows),
-    )
-    return [table]
 
 
 def _plain(value: Any) -> str | int:
@@ -312,7 +238,8 @@ def _setting(value: Any) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    words = " ".join(text.replace("``", "").split())
+    # Help texts of parameters are written for Sphinx too.
+    words = " ".join(re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", text.replace("``", "")).split())
     return words.partition(". ")[0].removesuffix(".") + "."
 
 

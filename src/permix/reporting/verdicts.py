@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from permix.estimators.baselines import KEPT, in_words
+from permix.estimators.baselines import KEPT, MEMORIZED, in_words
 from permix.posterior.diagnostics import verdict_on
 from permix.reporting.content import Level, Verdict
 from permix.reporting.words import all_of, capital, named
@@ -95,7 +95,9 @@ def of_baselines(fit: Any) -> list[Judged]:
         return []
     scores = dict(zip(KEPT, fit.baselines.tolist(), strict=True))
     own = float(fit.log_likelihood) / int(fit.counts.sum())
-    said = in_words(own, scores, "What an agent says")
+    # The shares of equal answers know the agents who were fitted by heart: to fall behind them says nothing.
+    told = {name: score for name, score in scores.items() if name != MEMORIZED}
+    said = in_words(own, told, "What an agent says")
     if fit.components.n_components > 1 and own - scores["one group"] < LEAST_GAIN:
         return [("care", f"The groups explain hardly more than one group does. {said}")]
     return [("good", said)]

@@ -117,6 +117,18 @@ def ordinal(n: int) -> str:
     return f"{n}{ending}"
 
 
+def one_digit(value: float) -> str:
+    """Write a mean rank.
+
+    Examples
+    --------
+    >>> one_digit(6.54), one_digit(3.0)
+    ('6.5', '3')
+    """
+    rounded = round(value, 1)
+    return f"{rounded:.0f}" if rounded == round(rounded) else f"{rounded:.1f}"
+
+
 def named(numbers: Sequence[int], most: int = 8) -> str:
     """Name groups, which are counted from 0, as users count them; of many the first ones."""
     words = [str(k + 1) for k in numbers[:most]]
@@ -136,9 +148,31 @@ def others(n: int) -> str:
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """Write a number for a cell: whole ones with commas, others with so many digits."""
+    """Write a number for a cell: whole ones with commas, others with so many digits.
+
+    Examples
+    --------
+    >>> number(4187.3), number(43.6123), number(0.0519), number(999.7), number(12)
+    ('4,187', '43.6', '0.0519', '1,000', '12')
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.{digits}g}" if abs(value) < 1e5 else f"{value:,.0f}"
+    # 4187.3 is 4,187 for people, not 4.19e+03.
+    return f"{value:.{digits}g}" if abs(value) < 10.0**digits - 0.5 else f"{value:,.0f}"
+
+
+def told_apart(first: float, second: float) -> tuple[str, str]:
+    """Write two numbers with as many digits as show by how much they differ.
+
+    Examples
+    --------
+    >>> told_apart(129.7, 130.2), told_apart(38.12, 43.57), told_apart(5137.2, 4185.4)
+    (('129.7', '130.2'), ('38.1', '43.6'), ('5,137', '4,185'))
+    """
+    gap, size = abs(first - second), max(abs(first), abs(second))
+    if not (math.isfinite(gap) and gap > 0.0):
+        return number(first), number(second)
+    digits = min(max(math.ceil(math.log10(size / gap)) + 1, 3), 9)
+    return number(float(first), digits), number(float(second), digits)

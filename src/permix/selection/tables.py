@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from permix.cli.output import count_of, print_table, rounded
+from permix.cli.output import count_of, print_table, rounded, say
 
 if TYPE_CHECKING:
     from permix.selection.select_components import ComponentSelection
@@ -41,8 +41,8 @@ def print_selection(selection: ComponentSelection) -> None:
         others = table["n_groups"] != selection.best
         shown["fitted"] = [f"{value:.4f}" for value in table["train"]]
         shown["held out"] = [f"{value:.4f}" for value in table["validation"]]
-        shown["difference to best"] = _known(table["difference"].where(others), ".4f")
-        shown["its error"] = _known(table["difference_error"].where(others), ".4f")
+        shown["difference"] = _known(table["difference"].where(others), ".4f")
+        shown["error"] = _known(table["difference_error"].where(others), ".4f")
     else:
         title = f"{name.upper()} of {count_of(selection.n_train, 'agent')}, small = good"
         effective = "effective parameters" if name in ("dic", "waic") else "parameters"
@@ -55,13 +55,16 @@ def print_selection(selection: ComponentSelection) -> None:
         asked = len(shown["groups"]) - selection.n_beyond
         largest, last = shown["groups"][asked - 1], shown["groups"][-1]
         tried = f"{largest + 1}" if last == largest + 1 else f"{largest + 1} to {last}"
-        print(f"{largest} groups were the best of those asked for, so {tried} followed\n")
+        say(f"{largest} groups were the best of those asked for, so {tried} followed")
+        print()
     if selection.not_tried:
-        print(f"{selection.not_tried}\n")
+        say(selection.not_tried)
+        print()
     if selection.chosen != selection.best:
         fewest = "the fewest groups that are within one standard error of the best"
         why = "differences are between the same agents, and one of that size may be chance"
-        print(f"chosen: {fewest} ({why}); --rule best takes {selection.best}\n")
+        say(f"chosen: {fewest} ({why}); --rule best takes {selection.best}")
+        print()
 
 
 def _known(values: Any, style: str) -> list[str]:

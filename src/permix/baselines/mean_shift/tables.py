@@ -6,7 +6,7 @@ from typing import Any
 
 from permix.baselines.mean_shift.fit import MeanShiftFit
 from permix.cli import fit_tables
-from permix.cli.output import count_of, print_table
+from permix.cli.output import count_of, print_table, say
 
 # A terminal shows at most so many groups.
 MAX_GROUPS = 30
@@ -45,6 +45,6 @@ def show(report: dict[str, Any], title: str) -> None:
     fit_tables.print_orders("Centers, best first", orders)
     if len(found) > MAX_GROUPS:
         print(f"... and {count_of(len(found) - MAX_GROUPS, 'smaller group')}; --json shows all")
-    print(fit_tables.likelihood_line(report, " of Mallows models at the centers"))
+    say(fit_tables.likelihood_line(report, " of Mallows models at the centers"))
     steps = count_of(report["iterations"], "iteration")
     fit_tables.print_ending(report, steps, "no list moved any more", "lists still moved")

@@ -1,0 +1,28 @@
+"""What the answer says of the number of groups."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from permix.dp_mallows.report import _how_many
+
+
+@pytest.mark.parametrize(
+    ("drawn", "shown", "said"),
+    [
+        ([3] * 100, 3, ""),
+        ([4] * 50 + [9] * 50, 3, "There may be more groups: 90% of the draws have 4 to 9, the others small"),
+        ([4] * 100, 3, "There may be more groups: 90% of the draws have 4, the others"),
+        ([2] * 50 + [5] * 50, 3, "How many groups there are is not sure: 90% of the draws have 2 to 5."),
+    ],
+)
+def test_how_sure_the_number_of_groups_is(drawn, shown, said):
+    draws = SimpleNamespace(arrays={"n_groups": np.array([drawn])})
+    fit = SimpleNamespace(draws=draws, n_clusters=shown, shows_a_draw=False)
+    found = " ".join(_how_many(fit))
+    assert found.startswith(said)
+    assert bool(found) == bool(said)
+    assert _how_many(SimpleNamespace(draws=draws, n_clusters=shown, shows_a_draw=True)) == ()
