@@ -31,7 +31,7 @@ def _phase(monitor: Monitor) -> str:
     if monitor.n_iterations >= monitor.most_iterations:
         return phase
     # What is left of this stage may be little, and that of those to come much more.
-    return f"{phase}, up to {monitor.most_iterations:,} while draws do not suffice"
+    return f"{phase}, at most {monitor.most_iterations:,}"
 
 
 def _numbers(monitor: Monitor) -> str:
