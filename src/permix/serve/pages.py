@@ -113,14 +113,14 @@ def status(jobs: Jobs, job: Job) -> dict[str, Any]:
 
 def _line(line: dict[str, Any]) -> dict[str, Any]:
     """Return a line of progress in words."""
-    of = line["of"]
+    left, of = line["seconds_left"], line["of"]
     return {
         "stage": line["stage"],
         "done": line["done"],
         "of": of,
         "count": "" if of is None else f"{line['done']:,} of {of:,}",
         "text": line["text"],
-        "left": line["left"],
+        "left": line.get("left") or ("" if left is None else f"about {duration(left)} left"),
     }
 
 
