@@ -15,7 +15,19 @@ from permix.moves.balance import MOST_REPEATS, LearningBalance, Opening
 from permix.moves.gibbs import work_of_sweep
 from permix.moves.permutation import LearningPermutation
 from permix.moves.recipe import MAX_CLIMBS, moves_of
-from permix.moves.split_merge import EARNED_SHARE, PATIENCE
+from permix.moves.split_merge import (
+    ALONE,
+    EARNED_SHARE,
+    FEW,
+    LEAST_SHARE,
+    MANY,
+    SCORE_ALONE,
+    SOME,
+    USUAL_SHARE,
+    LearningSplitMerge,
+    earned_share,
+    n_moved,
+)
 from permix.moves.start import check_start, seat_all_data
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, adjusted_rand
@@ -197,9 +209,9 @@ def test_projections_are_refused_after_burn_in():
 
 
 def test_splits_and_merges_take_no_more_work_than_sweeps():
-    """As much as sweeps, or four times where they are accepted; fixed once burn-in is over."""
+    """A quarter where they move nothing, four times where they move many; fixed once burn-in is over."""
     rng = np.random.default_rng(8)
-    for scale, accepted, share in ((0.3, True, EARNED_SHARE), (1e6, False, 1.0)):
+    for scale, accepted, share in ((0.3, True, EARNED_SHARE), (1e6, False, LEAST_SHARE)):
         X = np.repeat([[-scale], [scale]], 150, axis=0) + rng.normal(size=(300, 1))
         family = Gaussian(noise_scale=1.0, prior_scale=max(scale, 1.0)).resolve(X)
         state = MixtureState(family, family.encode(X), 300, DirichletProcess(1.0))
@@ -207,7 +219,7 @@ def test_splits_and_merges_take_no_more_work_than_sweeps():
         move = SplitMerge(n_proposals=None)
         learning = move.during_burn_in()
         assert not learning.exact
-        for _ in range(4 * PATIENCE):
+        for _ in range(200):
             state.sweep(rng)
             learning.step(rng, state)
         rate, works = move.rate, []
@@ -218,6 +230,49 @@ def test_splits_and_merges_take_no_more_work_than_sweeps():
             assert accepted or not info.accepted
         assert move.rate == rate
         assert share / 3 < np.mean(works) < 3 * share
+
+
+def test_proposals_earn_nothing_by_what_gibbs_does_as_well():
+    """Groups of one or two that come and go beside a large one do not count; many data that move do."""
+    assert n_moved(np.repeat([0, 1], 5), np.repeat([1, 0], 5)) == 0  # other numbers, the same groups
+    assert n_moved(np.zeros(10, int), np.repeat([0, 1], [3, 7])) == 3
+    assert n_moved(np.repeat([0, 1, 2], [3, 7, 5]), np.repeat([1, 1, 0], [3, 7, 5])) == 3
+    assert [earned_share(moved) for moved in (0.0, 0.5 * SOME, SOME, MANY)] == [
+        LEAST_SHARE,
+        LEAST_SHARE,
+        USUAL_SHARE,
+        EARNED_SHARE,
+    ]
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 1))
+    family = Gaussian(noise_scale=1.0, prior_scale=1.0).resolve(X)
+    for moved, share in ((FEW, LEAST_SHARE), (200, EARNED_SHARE)):
+        state = MixtureState(family, family.encode(X), 400, DirichletProcess(1.0))
+        state.set_labels(np.zeros(400, int))
+        move = Scripted(moved)
+        learning = LearningSplitMerge(move)
+        for _ in range(200):
+            learning.step(rng, state)
+        work = ALONE + state.n + SCORE_ALONE * 400
+        assert move.rate == pytest.approx(share * work_of_sweep(state) / work, rel=0.5)
+
+
+class Scripted(SplitMerge):
+    """Splits the first ``moved`` data from the others and merges them again, in turn, always accepted."""
+
+    def __init__(self, moved: int) -> None:
+        super().__init__(n_proposals=None)
+        self.moved = moved
+
+    def propose(self, rng, state, n_proposals):
+        if n_proposals == 0:
+            return Info("split-merge", 0, 0)
+        labels = np.zeros(state.n, int)
+        if state.n_clusters == 1:
+            labels[: self.moved] = 1
+        state.set_labels(labels)
+        work = ALONE + state.n + SCORE_ALONE * state.n * n_proposals
+        return Info("split-merge", n_proposals, 1, work=work)
 
 
 # --- the recipe ----------------------------------------------------------------------------------

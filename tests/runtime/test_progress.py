@@ -16,7 +16,7 @@ from permix.errors import DataError, PermixWarning
 from permix.runtime import progress
 from permix.runtime.compiling import Compiling
 from permix.runtime.progress import Display, Line, checked_progress
-from permix.runtime.threads import n_threads
+from permix.runtime.threads import TOLD_PARTS, n_threads, over_rows
 
 
 class Terminal(io.StringIO):
@@ -219,12 +219,14 @@ def test_a_file_holds_the_newest_lines(tmp_path, monkeypatch):
         display.update("closer")
         (line,) = json.loads(file.read_text())
         assert line["seconds_left"] >= 0.0
+        assert line["left"] == "about 1 s left"
         assert line | {"seconds_left": 0} == {
             "stage": "comparing",
             "done": 1,
             "of": 4,
             "text": "closer",
             "seconds_left": 0,
+            "left": "about 1 s left",
         }
         display.update("there", 4)
     (line,) = json.loads(file.read_text())
@@ -248,3 +250,64 @@ def test_a_file_that_cannot_be_written_does_not_end_the_work(tmp_path, monkeypat
             display.begin("comparing", 4)
         display.step()
     assert display.lines[0].done == 1
+
+
+def test_work_within_work_is_shown_on_one_display(monkeypatch):
+    fake = fake_terminal(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "REDRAW_SECONDS", 0.01)
+    with Display(None) as whole:
+        whole.begin("comparing models", 2)
+        with Display(None) as part:
+            part.begin("chain 1", 4)
+            part.step(3)
+            until = time.monotonic() + 30.0
+            while "3 of 4" not in fake.getvalue() and time.monotonic() < until:
+                time.sleep(0.01)
+            assert part._rich is None
+            assert [line.what for line in whole._all_lines()] == ["comparing models", "chain 1"]
+        assert [line.what for line in whole._all_lines()] == ["comparing models"]
+    assert "chain 1" in fake.getvalue()
+    assert "3 of 4" in fake.getvalue()
+    with Display(None) as alone:  # nothing is left of the others
+        alone.begin("alone")
+        assert alone._outer is None
+
+
+def test_nothing_is_shown_within_work_that_shows_nothing(monkeypatch):
+    fake = fake_terminal(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
+    with Display(False), Display(None) as part:
+        part.begin("chain 1", 4)
+        assert not part.wanted
+    assert fake.getvalue() == ""
+    with Display(None) as part:
+        assert part.wanted
+
+
+def test_the_time_that_work_may_take_is_told():
+    line = Line("chain 1", 300, 0, most=1000, began=time.monotonic() - 100.0)
+    line.done = 200
+    assert line.left == "about 50 s left, at most 7 min"
+    line.total = 1000
+    assert line.left == "about 7 min left"
+
+
+def test_rows_are_counted_as_they_are_done(monkeypatch):
+    seen: list[tuple[int, int]] = []
+
+    def task(first: int, last: int) -> None:
+        seen.append((first, last))
+
+    for work, n_parts in ((1, 1), (10**6, TOLD_PARTS)):
+        seen.clear()
+        with Display(None) as display, display.counting_rows("rows", 1000):
+            over_rows(task, 1000, work)
+        assert (display.lines[0].done, display.lines[0].total) == (1000, 1000)
+        assert sum(last > first for first, last in seen) == n_parts
+    with Display(None) as display, display.counting_rows("rows"):
+        over_rows(task, 10, 1)
+        over_rows(task, 20, 1)
+    assert (display.lines[0].done, display.lines[0].total) == (30, 30)
+    over_rows(task, 10, 1)  # nobody is told
+    assert display.lines[0].done == 30

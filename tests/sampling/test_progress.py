@@ -74,3 +74,17 @@ def test_numbers() -> None:
     monitor.tally = {"a": [10, 1], "b": [10, 4]}
     assert chain_progress._phase(monitor) == "sampling"
     assert chain_progress._numbers(monitor) == "clusters 12 · log joint -1,234.57 · accepted 25%"
+
+
+def test_stages_to_come_are_told() -> None:
+    monitor = Monitor(n_iterations=10, n_burn_in=4, iteration=2, most_iterations=4000)
+    display = chain_progress.ChainDisplay([monitor], False)
+    line = display.lines[0]
+    line.began -= 10.0
+    line.done_before = 0
+    assert line.text == "burn-in, at most 4,000"
+    assert line.left == "about 40 s left, at most 5 h 33 min"
+    monitor.n_iterations = 4000  # the last stage
+    display.look()
+    assert line.text == "burn-in"
+    assert line.left == "about 5 h 33 min left"

@@ -20,6 +20,7 @@ from permix.cli.run import speaking_options
 from permix.cli.votes import Kept, ReadOptions, read_options
 from permix.errors import DataError, PermixWarning
 from permix.estimators.registry import part
+from permix.runtime.progress import Display
 
 
 class Question(NamedTuple):
@@ -103,7 +104,8 @@ def run_predict(
         if file is not None and file.suffix != ".npz" and not values.get("missing"):
             values |= _codes_of(fit, file)
         kept = Kept()
-        answer = command.function(what)(found, NewData(file, values, kept), question)
+        with Display(None) as display, display.counting_rows("predicting"):
+            answer = command.function(what)(found, NewData(file, values, kept), question)
         if isinstance(answer, Answer):
             give(
                 answer.with_covariates(kept.ids, kept.covariates) if kept.covariates else answer, output, json
@@ -147,9 +149,11 @@ def show_fit(file: Path, as_json: bool, checks: bool = False) -> None:
     """Print what a fitted model found and, if asked for, whether it fits at all."""
     fit, command = loaded(file, f"permix info {file} describes votes, permix fit makes models of data")
     about = part("permix.estimators.archive:read_about")(file)
-    answer = part("permix.reporting.build:answer_of")(fit, about)
-    said = part("permix.cli.report:answer_report")(answer)
-    report = command.function("report")(fit) | said | covariates_report(fit)
+    with Display(None) as display:
+        display.begin("describing the groups")
+        answer = part("permix.reporting.build:answer_of")(fit, about)
+        said = part("permix.cli.report:answer_report")(answer)
+        report = command.function("report")(fit) | said | covariates_report(fit)
     if checks:
         with speaking_options(command.flags):
             report["checks"] = part("permix.cli.checks:checks_report")(fit)
@@ -177,8 +181,10 @@ def run_sample(
         raise DataError(f"{fit} holds a fit of {command.name}, from which nothing can be drawn")
     if length is not None and not command.draws_lengths:
         raise typer.BadParameter(f"--length says nothing to a fit of {command.name}")
-    with speaking_options({**command.flags, "lengths": "--length"}):
-        drawn = command.function("sample")(found, size, seed, *([length] if command.draws_lengths else []))
+    lengths = [length] if command.draws_lengths else []
+    speaking = speaking_options({**command.flags, "lengths": "--length"})
+    with speaking, Display(None) as display, display.counting_rows("drawing"):
+        drawn = command.function("sample")(found, size, seed, *lengths)
     is_table = isinstance(drawn, Answer)
     if output is not None and is_table and output.suffix not in DELIMITERS:
         raise DataError(f"{output}: rows are written as .csv or .tsv")

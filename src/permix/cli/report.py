@@ -47,7 +47,7 @@ def run_report(
     found, command = loaded(fit, f"permix fit makes a model of data: permix fit mallows {fit} --help")
     with speaking_options(command.flags):
         data = None if file is None else _read(found, command, fit, NewData(file, values, Kept()))
-        about = described(fit, data=data, title=title, checks=checks is not False)
+        about = described(fit, data=data, title=title, checks=checks is not False, fit=found)
         text = written(about, wanted)
     if output is None:
         data_stream().write(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from permix.errors import DataError, Message, PermixError, PermixWarning, about_
 from permix.estimators.known import with_known
 from permix.estimators.registry import part
 from permix.files import check_target
+from permix.runtime.progress import Display
 
 SELECTION_TABLES = "permix.selection.tables"
 
@@ -65,7 +66,8 @@ def speaking_options(flags: Mapping[str, str]) -> Iterator[None]:
 
 def run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     """Fit, save, and show what was found."""
-    with speaking_options(command.flags):
+    silent = Display(False) if values["quiet"] or values["json"] else nullcontext()
+    with speaking_options(command.flags), silent:
         _run_fit(command, values)
 
 
@@ -286,11 +288,13 @@ def _finish(
     if targets.report is not None and not partial:
         part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
         note(targets.report)
-    answer = part("permix.reporting.build:answer_of")(fit, about)
-    report = command.function("report")(fit) | part("permix.cli.report:answer_report")(answer)
-    report |= covariates_report(fit)
-    if command.measures and not (partial or interrupted):
-        report |= command.function("measures")(fit, data, values)
+    with Display(None) as display:
+        display.begin("describing the groups")
+        answer = part("permix.reporting.build:answer_of")(fit, about)
+        report = command.function("report")(fit) | part("permix.cli.report:answer_report")(answer)
+        report |= covariates_report(fit)
+        if command.measures and not (partial or interrupted):
+            report |= command.function("measures")(fit, data, values)
     # What is shown below may go nowhere, as into head; permix summary shows it again.
     if not (partial or interrupted):
         _drop_chains(targets, values, fit)

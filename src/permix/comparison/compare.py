@@ -401,7 +401,7 @@ class Engine:
     def fitted(self, candidate: Candidate, data: Any, seed: int, seconds: float | None = None) -> Any:
         """Fit a model with its defaults; finite mixtures choose a number of groups on these data alone."""
         about, compared, way = candidate
-        common = {"random_state": seed, "progress": False, "n_jobs": self.n_jobs, **way.options}
+        common = {"random_state": seed, "progress": None, "n_jobs": self.n_jobs, **way.options}
         known = {name: value for name, value in common.items() if name in compared.parameters.declared}
         if not about.selection:
             return compared.fit(data, compared.parameters(**known))

@@ -23,9 +23,10 @@ from permix.cli.votes import Votes
 from permix.dp_mallows.fit import DPMallowsFit, fit_dp_mallows
 from permix.dp_mallows.pairs import predict_pairwise, takes_seconds
 from permix.dp_mallows.parameters import DPMallowsParameters
-from permix.dp_mallows.predict import ListPredictive
+from permix.dp_mallows.predict import ListPredictive, distinct
 from permix.estimators.ranking_lists import as_top_lists
 from permix.estimators.recommend import N_DRAWS
+from permix.runtime.progress import Display
 
 
 def fit_data(votes: Votes, settings: DPMallowsParameters) -> DPMallowsFit:
@@ -43,11 +44,11 @@ def groups(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
     votes = read_over_items(data.votes, fit.items)
     agents, lists = data.votes.agents_of(votes), as_top_lists(votes)
     predictive = ListPredictive(fit)
-    joint = predictive.assign(lists)
+    with Display(None) as display, display.counting_rows("lists", 2 * len(distinct(lists)[0])):
+        joint = predictive.assign(lists)
+        scores, _, mean = predictive.log_probabilities(lists)
     known, novelty = joint[:, :-1], joint[:, -1]
     best = known.max(axis=1)
-    scores, _ = predictive.log_probability(lists)
-    mean = predictive.mean_log_probability(lists)
     numbers = (np.round(values, 6).tolist() for values in (best, novelty, scores))
     return Answer(
         f"{count_of(len(agents), 'row')}: group, its probability (how_sure), that of a group the data did "

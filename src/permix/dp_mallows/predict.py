@@ -124,23 +124,25 @@ class ListPredictive:
 
         Each row counts once, whatever its count. The error takes draws as independent.
         """
-        orders, lengths, inverse = distinct(rankings)
-        values, errors = np.empty((2, len(orders)))
-        for rows, by_draw in self._by_draw(orders, lengths):
-            values[rows], ratio = _averaged(by_draw)
-            errors[rows] = _error_of_mean(ratio)
-        return values[inverse], errors[inverse]
+        values, errors, _ = self.log_probabilities(rankings)
+        return values, errors
 
     def mean_log_probability(self, rankings: Rankings) -> Estimate:
         """Return the mean of ln P(list) over agents, with its Monte Carlo error over draws."""
+        return self.log_probabilities(rankings)[2]
+
+    def log_probabilities(self, rankings: Rankings) -> tuple[Array, Array, Estimate]:
+        """Return ln P(list) of every row, their Monte Carlo errors, and the mean over agents."""
         orders, lengths, inverse = distinct(rankings)
         agents = np.bincount(inverse, weights=rankings.counts, minlength=len(orders)) / rankings.n_agents
-        total, influence = 0.0, np.zeros(self.clusters.n_draws)
+        values, errors = np.empty((2, len(orders)))
+        influence = np.zeros(self.clusters.n_draws)
         for rows, by_draw in self._by_draw(orders, lengths):
-            value, ratio = _averaged(by_draw)
-            total += float(agents[rows] @ value)
+            values[rows], ratio = _averaged(by_draw)
+            errors[rows] = _error_of_mean(ratio)
             influence += agents[rows] @ ratio
-        return Estimate(total, float(_error_of_mean(influence)))
+        mean = Estimate(float(agents @ values), float(_error_of_mean(influence)))
+        return values[inverse], errors[inverse], mean
 
     def _by_draw(self, orders: Array, lengths: Array) -> Iterator[tuple[slice, Array]]:
         """Blocks of rows with ln P(list) under each draw."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from permix.errors import FileFormatError
@@ -19,6 +21,7 @@ from permix.estimators.fields import Array, Field, check_arrays, require
 from permix.estimators.parameters import Parameters
 from permix.estimators.registry import MODELS, Model, find_plug_ins, model_of, part
 from permix.files import VERSION, read_archive, write_archive
+from permix.runtime.progress import Display
 
 PathLike = str | os.PathLike[str]
 
@@ -85,7 +88,25 @@ def write_model(fit: Any, path: PathLike, about: Mapping[str, Any] | None = None
     if known.known_of(fit) != known.NOTHING:
         told["known"], columns = known.pack(known.known_of(fit))
         arrays |= columns
-    write_archive(path, {"kind": model.name, **manifest, **told}, arrays)
+    with Display(None) as display:
+        megabytes = _Megabytes(display, f"writing {Path(path).name}")
+        n_bytes = sum(array.nbytes for array in arrays.values())
+        tell = partial(megabytes.tell, of_all=n_bytes)
+        write_archive(path, {"kind": model.name, **manifest, **told}, arrays, tell=tell)
+
+
+class _Megabytes:
+    """Shows how much of a file is read or written."""
+
+    def __init__(self, display: Display, what: str) -> None:
+        self._display, self._what, self._done = display, what, 0
+        display.begin(what)
+
+    def tell(self, n_bytes: int, of_all: int) -> None:
+        if not self._done:
+            self._display.begin(f"{self._what}, MB", -(-of_all // 10**6))
+        self._done += n_bytes
+        self._display.update("", min(self._done, of_all) // 10**6)
 
 
 def read_about(path: PathLike) -> dict[str, list[dict[str, Any]]]:
@@ -93,7 +114,7 @@ def read_about(path: PathLike) -> dict[str, list[dict[str, Any]]]:
 
     It comes from a file that may come from anybody: what is no table of words and numbers is left out.
     """
-    told = read_archive(path)[0].get("about")
+    told = read_archive(path, with_arrays=False)[0].get("about")
     tables = told.items() if isinstance(told, dict) else ()
     return {name: rows for name, rows in tables if _is_table(rows, ABOUT.get(name))}
 
@@ -131,7 +152,14 @@ def described(schema: Schema, fit: Any) -> tuple[dict[str, Any], dict[str, Array
 
 def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any]:
     """Read a fit of any model, without scikit-learn, whose import takes a second."""
-    manifest, arrays = read_archive(path, max_bytes=max_bytes)
+    with Display(None) as display:
+        megabytes = _Megabytes(display, f"reading {Path(path).name}")
+        manifest, arrays = read_archive(path, max_bytes=max_bytes, tell=megabytes.tell)
+        display.begin(f"putting {Path(path).name} together")
+        return _model_of(path, manifest, arrays)
+
+
+def _model_of(path: PathLike, manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[Model, Any]:
     if manifest["kind"] not in MODELS:
         find_plug_ins()
     model = MODELS.get(manifest["kind"])

@@ -19,9 +19,14 @@ PROPOSALS = ("sequential", "restricted-gibbs", "informed")
 USUAL_SCANS = {"restricted-gibbs": 5, "informed": 2}
 # A datum scored and added by itself costs about as much as so many scores of a sweep.
 SCORE_ALONE = 10.0
-# Proposals may take as much work as a sweep, and four times as much if any was accepted in so many steps: on
-# small tables this gives as many effective draws a second, and three times as many in all.
-PATIENCE, EARNED_SHARE = 50, 4.0
+# What a step costs before any proposal, in the same unit.
+ALONE = 300.0
+# Work of proposals, in sweeps. While it is learned, and where they move some data; where they move next to
+# none, since Gibbs does better with the time; and where they move many.
+USUAL_SHARE, LEAST_SHARE, EARNED_SHARE = 1.0, 0.25, 4.0
+# Which share of the data proposals must move in the time of a sweep for that, beyond a few of each group.
+SOME, MANY = 0.001, 0.02
+FEW = 3
 MOST_PROPOSALS = 100
 # Weight of all earlier steps, in what proposals cost, after one more.
 MEMORY = 0.99
@@ -42,9 +47,10 @@ class SplitMerge(Move):
         Scans that lead to the launch state, default 5 for "restricted-gibbs" and 2 for "informed".
     n_proposals : int, optional
         Proposals in one step. The number is fixed: if it followed the state of the chain, the posterior would
-        not be left invariant. None has it learned during burn-in: as many as take the work of a Gibbs sweep,
-        or four times that where any is accepted; then the mean of the number in a step is fixed, and may be
-        less than 1. Without burn-in it is 1.
+        not be left invariant. None has it learned during burn-in: as many as take a quarter of the work of a
+        Gibbs sweep; all of it where proposals that are accepted move some of the data in groups of more than
+        a few, and four times that where they move many, which Gibbs would not. Then the mean of the number in
+        a step is fixed, and may be less than 1. Without burn-in it is 1.
 
     Notes
     -----
@@ -79,9 +85,12 @@ class SplitMerge(Move):
 
     def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
         """Make ``n_proposals`` proposals; fewer than two data cannot be split or merged."""
-        n_proposals = self.n_proposals
-        if n_proposals is None:
-            n_proposals = int(self.rate + rng.random())
+        if self.n_proposals is None:
+            return self.propose(rng, state, int(self.rate + rng.random()))
+        return self.propose(rng, state, self.n_proposals)
+
+    def propose(self, rng: np.random.Generator, state: MixtureState, n_proposals: int) -> Info:
+        """Make so many proposals."""
         if state.n < 2 or n_proposals == 0:
             return Info("split-merge", 0, 0)
         state.require_seated("split-merge")
@@ -110,7 +119,7 @@ class SplitMerge(Move):
             clusters = (state.stats, state.data, state.labels, state.sizes)
             now = propose(rng, n_proposals - made, *fixed, *clusters, *scratch, state.n_clusters)
             made, state.n_clusters, accepted, work = made + now[0], now[1], accepted + now[2], work + now[3]
-        return Info("split-merge", made, accepted, work=state.n + SCORE_ALONE * work)
+        return Info("split-merge", made, accepted, work=ALONE + state.n + SCORE_ALONE * work)
 
     @property
     def _n_scans(self) -> int:
@@ -135,34 +144,56 @@ class SplitMerge(Move):
 class LearningSplitMerge(Move):
     """Learns how many proposals a step of ``move`` makes; for burn-in only.
 
-    Work is counted, not timed: the same seed gives the same chain on every machine.
+    Burn-in itself makes at least as many as take the work of a sweep: chains are on their way, and there is
+    more to learn from. Work is counted, not timed: the same seed gives the same chain on every machine.
     """
 
     move: SplitMerge
     exact = False
 
     def __post_init__(self) -> None:
-        self._since = 0  # steps since a proposal was accepted
-        self._made, self._work = 0.0, 0.0
+        self._rate = self.move.rate  # of proposals that take the usual share, or more where it is earned
+        self._made, self._work, self._moved = 0.0, 0.0, 0.0
 
     def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
-        """Do a step of the move, then learn from recent ones."""
-        info = self.move.step(rng, state)
-        self._since = 0 if info.accepted else self._since + 1
+        """Make proposals, then learn from recent ones."""
+        before = state.labels.copy()
+        info = self.move.propose(rng, state, int(self._rate + rng.random()))
+        moved = max(0, n_moved(before, state.labels) - FEW * info.accepted) if info.accepted else 0
         self._made, self._work = MEMORY * self._made + info.proposed, MEMORY * self._work + info.work
+        self._moved = MEMORY * self._moved + moved
         if self._work > 0.0:
-            share = EARNED_SHARE if self._since < PATIENCE else 1.0
-            rate = share * work_of_sweep(state) * self._made / self._work
-            self.move.rate = min(rate, float(MOST_PROPOSALS))
+            sweep = work_of_sweep(state)
+            of_a_share = sweep * self._made / self._work
+            share = earned_share(self._moved / state.n * sweep / self._work)
+            self._rate = min(max(share, USUAL_SHARE) * of_a_share, float(MOST_PROPOSALS))
+            self.move.rate = min(share * of_a_share, float(MOST_PROPOSALS))
         return info
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """What the number is learned from; the move keeps the number."""
-        return {"learned": np.array([self._since, self._made, self._work, self.move.rate])}
+        return {"learned": np.array([self._rate, self._made, self._work, self._moved, self.move.rate])}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        since, self._made, self._work, self.move.rate = arrays["learned"].tolist()
-        self._since = int(since)
+        self._rate, self._made, self._work, self._moved, self.move.rate = arrays["learned"].tolist()
+
+
+def earned_share(moved: float) -> float:
+    """Return how many sweeps' work proposals earn that move such a share of the data in the time of one."""
+    return EARNED_SHARE if moved >= MANY else USUAL_SHARE if moved >= SOME else LEAST_SHARE
+
+
+def n_moved(before: np.ndarray, after: np.ndarray) -> int:
+    """Return how many data were split from the others of their group, or merged with them.
+
+    Examples
+    --------
+    >>> n_moved(np.array([0, 0, 0, 1, 1]), np.array([1, 1, 2, 0, 0]))
+    1
+    """
+    table = np.zeros((int(before.max()) + 1, int(after.max()) + 1), dtype=np.int64)
+    np.add.at(table, (before, after), 1)
+    return int(2 * len(before) - table.max(axis=1).sum() - table.max(axis=0).sum())
 
 
 class Workspace:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Runs take so many labels, of so many draws at least; all draws then improve the best partition found.
 LABELS_OF_A_RUN, DRAWS_OF_A_RUN = 1_000_000, 64
+# A run visits all observations about so often, and a quarter of that where it begins from what others found.
+VISITS = 24
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,9 @@ def point_estimate(
     """
     from permix.partitions.weighted_draws import WeightedDraws
 
-    all_draws = WeightedDraws.collapsed(draws, loss)
+    with Display(progress) as display:
+        display.begin("comparing draws")
+        all_draws = WeightedDraws.collapsed(draws, loss)
     n = all_draws.n
     some_draws = all_draws.evenly_spaced(max(LABELS_OF_A_RUN // max(n, 1), DRAWS_OF_A_RUN))
     # Eight where a run is quick; a run's time follows the number of labels.
@@ -181,14 +185,16 @@ def _search(
     from permix.partitions.search import MAX_REBUILDS, Layout, Search
 
     some_only = some_draws is not all_draws
-    display.begin("finding the partition nearest to all draws", len(starts) + some_only)
+    of_last = VISITS // 4 if some_only else 0
+    display.begin("finding the partition nearest to all draws", VISITS * len(starts) + of_last)
     with Interrupts() as interrupts:
 
         def run(
             draws: Layout, rng: np.random.Generator, start: IntArray | None, rebuilds: int
         ) -> IntArray | None:
-            labels = Search(draws, rng, interrupts.flag).run(start, rebuilds)
-            display.step()
+            visits = _Visits(display, VISITS if rebuilds else of_last, all_draws.n)
+            labels = Search(draws, rng, interrupts.flag, visits.tell).run(start, rebuilds)
+            visits.end()
             return None if labels is None else canonical_labels(labels)
 
         layout = Layout(some_draws, capacity)
@@ -203,6 +209,25 @@ def _search(
             layout = Layout(all_draws, capacity)
             best = run_in_threads(lambda start: run(layout, rng, start, 0), [best], interrupts=interrupts)[0]
     return best, len(found), interrupts.interrupted
+
+
+class _Visits:
+    """Shows how far a run is whose length nobody knows: it counts as ``expected`` visits of all n."""
+
+    def __init__(self, display: Display, expected: int, n: int) -> None:
+        self._display, self._expected, self._n = display, expected, n
+        self._shown, self._visited = 0, 0
+
+    def tell(self, visited: int) -> None:
+        self._visited += visited
+        self._show(min(self._visited // self._n, self._expected - 1))
+
+    def end(self) -> None:
+        self._show(self._expected)
+
+    def _show(self, done: int) -> None:
+        self._display.step(done - self._shown)
+        self._shown = done
 
 
 def _positive(value: int, name: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -48,8 +50,15 @@ class Layout:
 class Search:
     """A partition that only ever gets better; ``stop[0]`` is set by another thread to end the work early."""
 
-    def __init__(self, layout: Layout, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        rng: np.random.Generator,
+        stop: npt.NDArray[np.uint8],
+        tell: Callable[[int], object] | None = None,
+    ) -> None:
         self.draws, self.rng, self.stop = layout.draws, rng, stop
+        self._tell = tell  # told how many observations were visited
         self.tolerance = TOLERANCE * self.draws.total_weight
         n, max_clusters = len(self.draws.places), layout.max_clusters
         self.state = Estimate(
@@ -115,7 +124,12 @@ class Search:
         return total
 
     def _sweep(self, order: Numbers, clusters: IntArray = NOWHERE, block: int = BLOCK) -> tuple[float, int]:
-        return sweep(self.draws, self.state, order, clusters, block, self.tolerance, self.stop)
+        done: tuple[float, int] = sweep(
+            self.draws, self.state, order, clusters, block, self.tolerance, self.stop
+        )
+        if self._tell is not None:
+            self._tell(len(order))
+        return done
 
     def _close_gaps(self) -> None:
         """Number clusters anew where many numbers are empty, since these are scored too."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.errors import DataError
+from permix.runtime.progress import Display
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,5 +171,8 @@ def replicated(
     draw: Callable[[np.random.Generator], Aspects], n_replicates: int, rng: np.random.Generator
 ) -> Iterable[Aspects]:
     """Yield what describes so many data sets; each has random numbers of its own."""
-    for stream in rng.spawn(n_replicates):
-        yield draw(stream)
+    with Display(None) as display:
+        display.begin("replicated data sets", n_replicates)
+        for stream in rng.spawn(n_replicates):
+            yield draw(stream)
+            display.step()

@@ -79,8 +79,9 @@ def described(
     checks: bool = True,
     title: str | None = None,
     progress: bool | None = None,
+    fit: Any = None,
 ) -> Report:
-    """Return the report of a model, or of a file, as content."""
+    """Return the report of a model, or of a file, whose ``fit`` may have been read, as content."""
     from permix.estimators.registry import fit_of
     from permix.reporting.build import build
     from permix.reporting.context import Context
@@ -90,7 +91,7 @@ def described(
     if isinstance(model, str | os.PathLike):
         from permix.estimators.archive import read_about, read_model
 
-        file, fit = os.fspath(model), read_model(model)[1]
+        file, fit = os.fspath(model), read_model(model)[1] if fit is None else fit
         about = read_about(model)
         told = {row["what"]: row["value"] for row in about.get("run", ())}
         named = str(told.get("title") or Path(str(told.get("data") or file)).name.partition(".")[0])

@@ -36,6 +36,8 @@ SWITCH_SECONDS = 0.0005
 MOST_THREADS = 256
 # Rows times work per row below which :func:`over_rows` stays in the calling thread.
 WORTH_THREADS = 50_000
+# Parts that rows are divided into where somebody is told how far they are, and that are worth telling.
+TOLD_PARTS = 100
 
 
 def n_threads(n_jobs: object) -> int:
@@ -67,6 +69,7 @@ class _Share(threading.local):
     """The threads that the present thread may use; None where nobody set a limit."""
 
     most: int | None = None
+    rows: Callable[[int, int], object] | None = None  # told how many rows are done, and how many will come
 
 
 _share = _Share()
@@ -77,6 +80,19 @@ def threads_here(n_jobs: object = None) -> int:
     if _share.most is None:
         return n_threads(n_jobs)
     return _share.most if n_jobs is None else min(n_threads(n_jobs), _share.most)
+
+
+@contextmanager
+def rows_reported_to(tell: Callable[[int, int], object]) -> Iterator[None]:
+    """Have :func:`over_rows`, where this thread calls it within, say how far it is.
+
+    That is ``tell(0, rows)`` when it begins and ``tell(rows of the part, 0)`` after each part.
+    """
+    before, _share.rows = _share.rows, tell
+    try:
+        yield
+    finally:
+        _share.rows = before
 
 
 @contextmanager
@@ -263,11 +279,23 @@ def over_rows(task: Callable[..., object], n_rows: int, work_per_row: int, *argu
     The compiled functions called release the GIL, share nothing, and draw from per-row streams: the
     result does not depend on how the rows are divided.
     """
-    threads = threads_here()
-    if threads == 1 or n_rows * work_per_row < WORTH_THREADS:
+    threads, tell = threads_here(), _share.rows
+    if tell is not None:
+        tell(0, n_rows)
+    told = tell is not None and n_rows * work_per_row >= TOLD_PARTS * WORTH_THREADS
+    if not told and (threads == 1 or n_rows * work_per_row < WORTH_THREADS):
         task(0, n_rows, *arguments)
+        if tell is not None:
+            tell(n_rows, 0)
         return
     task(0, 0, *arguments)  # compile, or load from the cache, once
-    n_parts = 4 * threads  # more than threads, so that a busy core holds up a small part only
+    # More than threads, so that a busy core holds up a small part only.
+    n_parts = max(4 * threads, TOLD_PARTS if told else 0)
     ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    run_in_threads(lambda part: task(*ends[part : part + 2], *arguments), range(n_parts))
+
+    def run(part: int) -> None:
+        task(*ends[part : part + 2], *arguments)
+        if tell is not None:
+            tell(ends[part + 1] - ends[part], 0)
+
+    run_in_threads(run, range(n_parts))

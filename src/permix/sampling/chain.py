@@ -46,9 +46,10 @@ class Settings(NamedTuple):
 class Monitor:
     """What a running chain lets others see. Only the chain writes to it."""
 
-    n_iterations: int
+    n_iterations: int  # of the present stage
     n_burn_in: int
     iteration: int = 0
+    most_iterations: int = 0  # of all stages, where there are more
     tally: Tally = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
     # The last write to the store that failed and has not been made good since.
@@ -73,7 +74,8 @@ class Chain:
         interrupts: Interrupts,
     ) -> None:
         self.settings = settings
-        self.monitor = Monitor(settings.iterations(settings.targets[0]), settings.n_burn_in)
+        lengths = [settings.iterations(target) for target in settings.targets]
+        self.monitor = Monitor(lengths[0], settings.n_burn_in, most_iterations=lengths[-1])
         self.blocks: list[Block] = []
         self.seconds = 0.0
         self._make_state, self._folder, self._interrupts = make_state, folder, interrupts

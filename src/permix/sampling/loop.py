@@ -19,6 +19,7 @@ from permix.convergence import INTERRUPTED
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.runtime.cost import ESTIMATE_AFTER, warn_of_memory, warn_of_time
 from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
 from permix.runtime.seeds import describe, rebuild, seed_sequence
 from permix.runtime.threads import n_threads, run_in_threads
 from permix.sampling import auto
@@ -104,7 +105,9 @@ def run_chains(
             chain.load()
         usual = auto.stages(size)[-1] if n_draws == "auto" else None
         kept = _run_all(chains, usual, n_jobs, interrupts, progress)
-    return _collect(chains, settings, seeds, kept, store)
+    with Display(progress) as display:
+        display.begin("collecting draws")
+        return _collect(chains, settings, seeds, kept, store)
 
 
 def _whole(name: str, value: object, least: int) -> int:

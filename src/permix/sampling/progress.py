@@ -17,15 +17,21 @@ class ChainDisplay(Display):
         for index, monitor in enumerate(monitors):
             monitor.watched = self.wanted
             self.lines.append(Line(f"chain {index + 1}", monitor.n_iterations, monitor.iteration))
+        self.look()
 
     def look(self) -> None:
         for line, monitor in zip(self.lines, self._monitors, strict=True):
             line.total, line.done = monitor.n_iterations, monitor.iteration
+            line.most = monitor.most_iterations
             line.text = f"{_phase(monitor)} {_numbers(monitor)}".rstrip()
 
 
 def _phase(monitor: Monitor) -> str:
-    return "burn-in" if monitor.iteration < monitor.n_burn_in else "sampling"
+    phase = "burn-in" if monitor.iteration < monitor.n_burn_in else "sampling"
+    if monitor.n_iterations >= monitor.most_iterations:
+        return phase
+    # What is left of this stage may be little, and that of those to come much more.
+    return f"{phase}, at most {monitor.most_iterations:,}"
 
 
 def _numbers(monitor: Monitor) -> str:

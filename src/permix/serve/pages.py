@@ -120,7 +120,7 @@ def _line(line: dict[str, Any]) -> dict[str, Any]:
         "of": of,
         "count": "" if of is None else f"{line['done']:,} of {of:,}",
         "text": line["text"],
-        "left": "" if left is None else f"about {duration(left)} left",
+        "left": line.get("left") or ("" if left is None else f"about {duration(left)} left"),
     }
 
 
