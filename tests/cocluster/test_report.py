@@ -9,7 +9,7 @@ import pytest
 
 import permix
 from permix.cocluster.block_pictures import borders
-from permix.cocluster.group_values import GroupValues
+from permix.cocluster.cells.group_values import GroupValues
 from permix.reporting import described, written
 
 

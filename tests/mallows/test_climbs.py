@@ -10,9 +10,9 @@ from permix.estimators.preference_input import as_preferences
 from permix.mallows.climbs import Follow, Run
 from permix.mallows.crossings import Optima, matched
 from permix.mallows.em import MallowsEM
-from permix.mallows.exchanges import exchanged, find_exchanges
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.rounds.exchanges import exchanged, find_exchanges
 from permix.mallows.start import first_components
 from tests.distributions.conditioning.test_pair_words import some_rows
 from tests.mallows.test_em import KEY, SILENT

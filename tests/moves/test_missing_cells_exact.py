@@ -12,9 +12,10 @@ import pytest
 from scipy import stats
 
 from permix.dp_mixture.left_out_jit import score_without
-from permix.families import GaussianNIW, MixedNIW, niw_gaps_jit
+from permix.families import GaussianNIW, MixedNIW
 from permix.families.contract_jit import score_new_data, seat_all
-from permix.families.niw_gaps_jit import _observed, _products, with_gaps
+from permix.families.missing import niw_gaps_jit
+from permix.families.missing.niw_gaps_jit import _observed, _products, with_gaps
 from permix.moves import Cycle, Gibbs, MissingCells, SplitMerge
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from permix.cocluster.cells.group_values import GroupValues
 from permix.cocluster.fit import BlockFit
-from permix.cocluster.group_values import GroupValues
 from permix.data.labels import Array
 from permix.reporting.charts import DARKEST, picture
 from permix.reporting.content import Cell, Figure, Table

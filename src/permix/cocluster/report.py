@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from permix.cocluster.block_pictures import cut_picture, matrix_picture
+from permix.cocluster.cells.group_values import GroupValues
 from permix.cocluster.fit import BlockFit, Side
-from permix.cocluster.group_values import GroupValues
 from permix.cocluster.results import SIDES, groups_of
 from permix.data.attributes import item_labels
 from permix.reporting.charts import heat, shade_of

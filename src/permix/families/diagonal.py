@@ -11,7 +11,7 @@ import numpy as np
 from permix.errors import DataError
 from permix.families.base import check_number, check_positive, fitting_matrix, vector_of
 from permix.families.diagonal_jit import DiagonalStats
-from permix.families.gaps import IndependentColumns, columns_with_gaps
+from permix.families.missing.gaps import IndependentColumns, columns_with_gaps
 from permix.families.mixed_jit import NUMBER, SHAPE, MixedStats
 from permix.families.niw import (
     DEFAULT_STRENGTH,

@@ -11,8 +11,8 @@ import numpy as np
 from permix.errors import Argument, DataError
 from permix.families.base import check_positive, fitting_matrix, vector_of
 from permix.families.column_learning import NoiseLearning
-from permix.families.gaps import IndependentColumns, columns_with_gaps
 from permix.families.gaussian_jit import GaussianStats
+from permix.families.missing.gaps import IndependentColumns, columns_with_gaps
 from permix.families.mixed_jit import KNOWN_NOISE, MixedStats
 from permix.families.niw import DEFAULT_WITHIN_SHARE, column_variances, varying_variances
 from permix.families.scale_learning import shares_of

@@ -117,7 +117,7 @@ class MixedNIW(Mixed):
         """Rows with gaps have the density of their observed columns."""
         if not np.isnan(data[:, : len(self.number_columns)]).any():
             return stats
-        from permix.families.niw_gaps_jit import with_gaps
+        from permix.families.missing.niw_gaps_jit import with_gaps
 
         return JointGapStats(with_gaps(stats.numbers, filled), stats.others, stats.work)
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 import permix.families.contract_jit as contract
+from permix.families.missing.niw_gaps_jit import GapStats
 from permix.families.mixed_jit import ORIGIN, MixedStats
-from permix.families.niw_gaps_jit import GapStats
 from permix.families.niw_jit import NIWStats
 from permix.kernels.by_reference import by_reference
 from permix.kernels.jit import implements

@@ -173,7 +173,7 @@ class Multinomial(Family):
         filled.totals[:] = np.bincount(rows, weights=filled.values, minlength=n)
         log_factorials = np.bincount(rows, weights=gammaln(filled.values + 1.0), minlength=n)
         counted = observed > 0.0
-        # n Γ(N)/Πx!, which is N!/Πx! where nothing is missing (families/multinomial_gaps_jit.py).
+        # n Γ(N)/Πx!, which is N!/Πx! where nothing is missing (families/missing/multinomial_gaps_jit.py).
         filled.log_coefficient[:] = -log_factorials
         filled.log_coefficient[counted] += np.log(observed[counted]) + gammaln(filled.totals[counted])
 
@@ -185,7 +185,7 @@ class Multinomial(Family):
         """Rows with gaps are scored by how what was observed is shared out."""
         if not np.isnan(data.values).any():
             return stats
-        from permix.families.multinomial_gaps_jit import with_gaps
+        from permix.families.missing.multinomial_gaps_jit import with_gaps
 
         return with_gaps(stats, filled)
 

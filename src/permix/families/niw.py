@@ -150,7 +150,7 @@ class GaussianNIW(Family):
         """Rows with gaps have the density of their observed columns, a Student t too."""
         if not np.isnan(data).any():
             return stats
-        from permix.families.niw_gaps_jit import with_gaps
+        from permix.families.missing.niw_gaps_jit import with_gaps
 
         return with_gaps(stats, filled)
 

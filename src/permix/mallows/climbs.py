@@ -26,7 +26,7 @@ from permix.data.labels import Array
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.mallows.em_jit import ROUNDING
-from permix.mallows.exchanges import exchanged, find_exchanges
+from permix.mallows.rounds.exchanges import exchanged, find_exchanges
 
 if TYPE_CHECKING:
     from permix.mallows.em import MallowsEM

@@ -21,8 +21,8 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
 from permix.distributions.conditioning.tournaments_jit import count_drawn
 from permix.mallows.climbs import ExactClimb, Follow, Run
-from permix.mallows.exchanges import ExactRows
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.rounds.exchanges import ExactRows
 from permix.mallows.rounds.levels import LevelRounds
 from permix.mallows.rounds.statistics import NO_BONUSES, Statistics, improve, responsibilities
 from permix.mallows.rounds.sums import SumRounds, are_few

@@ -21,9 +21,9 @@ from permix.mallows.agreement import Agreement, agreement
 from permix.mallows.climbs import Follow, Run
 from permix.mallows.crossings import Optima
 from permix.mallows.em import N_STOCHASTIC, MallowsEM
-from permix.mallows.exchanges import ExactRows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import same_optimum
+from permix.mallows.rounds.exchanges import ExactRows
 from permix.mallows.start import first_components, seeded_center
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display

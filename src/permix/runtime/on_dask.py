@@ -120,8 +120,7 @@ class OnDask:
                 self.client.wait_for_workers(1, timeout=WAIT_SECONDS)
             except TimeoutError:
                 raise DataError(
-                    f"Dask has had no worker for {WAIT_SECONDS:.0f} s; start one with "
-                    "`dask worker SCHEDULER`"
+                    f"Dask has had no worker for {WAIT_SECONDS:.0f} s; start one with `dask worker SCHEDULER`"
                 ) from None
             known = self.client.scheduler_info(n_workers=-1)["workers"]
         return sorted(known)

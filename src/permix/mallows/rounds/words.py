@@ -9,7 +9,7 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.pair_words import PairWords
 from permix.kernels.lanes import LANES
 from permix.mallows.em_jit import ROWS, WordRows, neighbor_gain, share_out, tabulate
-from permix.mallows.exchanges import gain_bounds
+from permix.mallows.rounds.exchanges import gain_bounds
 from permix.mallows.rounds.statistics import Statistics
 from permix.runtime.threads import over_rows
 
