@@ -11,8 +11,9 @@ import pytest
 from scipy import special, stats
 
 from permix.dp_mixture.left_out_jit import score_without
-from permix.families import Multinomial, multinomial_gaps_jit
+from permix.families import Multinomial
 from permix.families.contract_jit import score_new_data, seat_all
+from permix.families.missing import multinomial_gaps_jit
 from permix.families.missing.multinomial_gaps_jit import LARGEST_FILLED, with_gaps
 from permix.moves import Cycle, Gibbs, Hyperparameters, MissingCells, SplitMerge
 from permix.moves.state import MixtureState
