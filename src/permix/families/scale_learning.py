@@ -230,6 +230,9 @@ class MatrixGroups:
     scatter: FloatArray  # (K, d, d)
     shift: FloatArray  # (K, d)
     prior: FloatArray  # (d, d) Ψ as it was
+    # (K,): shift' (Ψ + scatter)⁻¹ shift. Not from ``scatter``, which is a difference: of a row that is far away
+    # nothing but rounding errors is left of it.
+    ratio: FloatArray
 
     def about_prior(self, strength: float) -> FloatArray:
         """What the groups add to Ψ."""
@@ -254,13 +257,19 @@ class MatrixLearning(ScaleLearning):
         prior = np.asarray(family.scale, dtype=np.float64)
         weight = stats.prior_strength * n / (stats.prior_strength + n)
         scatter = scales - prior - weight[:, None, None] * shift[:, :, None] * shift[:, None, :]
-        return MatrixGroups(n, scatter, shift, prior)
+        # Ψ_n = U'DU is Ψ + scatter + weight · shift shift', so with q = shift' Ψ_n⁻¹ shift the form sought is
+        # q / (1 - weight · q) (Sherman & Morrison).
+        solved = shift.copy()
+        for row in range(1, d):
+            solved[:, row] -= (upper[:, :row, row] * solved[:, :row]).sum(axis=1)
+        q = (solved**2 / np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+        ratio = q / np.maximum(1.0 - weight * q, np.finfo(np.float64).eps)
+        return MatrixGroups(n, scatter, shift, prior, ratio)
 
     def _strength(self, rng: np.random.Generator, groups: MatrixGroups, values: dict[str, Any]) -> float:
         n, d = groups.n, groups.shift.shape[1]
         power = 0.5 * (values["degrees_of_freedom"] + n)
-        solved = np.linalg.solve(groups.scatter + groups.prior, groups.shift[:, :, None])[:, :, 0]
-        ratio = np.maximum((groups.shift * solved).sum(axis=1), 0.0)
+        ratio = groups.ratio
 
         def log_density(log_strength: float) -> float:
             strength = math.exp(log_strength)
