@@ -135,8 +135,14 @@ def test_files_and_answers(votes, tmp_path):
     assert answers["score"].to_numpy() == pytest.approx(model.score_samples(votes), abs=1e-12)
     with pytest.raises(DataError, match="shard by shard"):
         model.predict(data)
-    with pytest.raises(DataError, match="items of the shards"):
+    with pytest.raises(DataError, match="do not have the items of the model"):
         permix.predict_shards(model, Sharded.of(renamed(votes), 2), tmp_path)
+    with pytest.raises(DataError, match="is not empty"):
+        permix.predict_shards(model, data, tmp_path / "answers")
+    with pytest.raises(DataError, match="takes data in shards"):
+        permix.predict_shards(model, votes, tmp_path / "more")
+    with pytest.raises(DataError, match="data in shards are taken by"):
+        permix.select_components(data, [1, 2])
 
 
 def renamed(votes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 
 from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, SHEET, Option, Source
 from permix.cli.stdin import spooled
-from permix.errors import DataError
+from permix.errors import DataError, PermixWarning
 from permix.registries import BALLOT_RULES
 
 # Layouts of tables that are read and written, and those that are read.
@@ -163,6 +164,7 @@ class ReadOptions(NamedTuple):
             ids = list(votes.agents.tolist())
         if self.kept is not None:
             self.kept.ids, self.kept.covariates = ids, votes.covariates
+            _warn_of_rows_left_out(self.file, votes)
         return ids
 
 
@@ -195,3 +197,15 @@ VOTES = Source(
     VOTE_OPTIONS,
     "permix.cli.votes:read_votes",
 )
+
+
+def _warn_of_rows_left_out(file: Path, votes: Any) -> None:
+    """Say that ballots have no answer: answers put beside the file would be those of others."""
+    done = (getattr(votes, "metadata", None) or {}).get("CLEANING", [])
+    gone = sum(int(entry.get("left_out") or 0) for entry in done)
+    if gone:
+        said = f"{gone:,} {'ballot was' if gone == 1 else 'ballots were'} left out as the file was read"
+        warnings.warn(
+            PermixWarning(f"{file}: {said}, and have no answer; agents are numbered without them"),
+            stacklevel=2,
+        )

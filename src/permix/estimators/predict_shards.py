@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from permix.data.shards.loading import Shard
 from permix.data.shards.sharded import Sharded
@@ -29,7 +30,8 @@ def predict_shards(model: Any, data: Sharded, folder: str | os.PathLike[str]) ->
     data : Sharded
         From :func:`permix.read_sharded`, over the items of the model.
     folder : path
-        Made where it is missing. The workers write there, so on a cluster it must be a folder that all share.
+        Made where it is missing, else empty. The workers write there, so on several machines it must be one
+        that all share.
 
     Returns
     -------
@@ -41,11 +43,18 @@ def predict_shards(model: Any, data: Sharded, folder: str | os.PathLike[str]) ->
     """
     import pandas as pd
 
+    if not isinstance(data, Sharded):
+        raise DataError(
+            f"predict_shards takes data in shards (permix.read_sharded), not {type(data).__name__}"
+        )
+    check_is_fitted(model)
     if tuple(model.items_) != data.items:
         raise DataError(
-            "the items of the shards are not those of the model; read them with items=model.items_"
+            "the shards do not have the items of the model in its order; read them with items=model.items_"
         )
     os.makedirs(folder, exist_ok=True)
+    if os.listdir(folder):
+        raise DataError(f"{os.fspath(folder)} is not empty; give the answers a folder of their own")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "model.permix"
         model.save(path)

@@ -10,6 +10,7 @@ from permix.data.labels import Label, some_names
 from permix.data.more_items import over_more_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.data.shards.sharded import Sharded
 from permix.distributions.base import aligned
 from permix.errors import Argument, DataError, Wording
 
@@ -39,6 +40,10 @@ def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences |
         table: Preferences | Rankings = data
     elif isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iu":
         table = Rankings.from_orders(data, items=items)
+    elif isinstance(data, Sharded):
+        raise DataError(
+            "data in shards are taken by MallowsMixture.fit, kemeny and predict_shards alone, yet"
+        )
     else:
         raise DataError(
             f"ranking models take Preferences, Rankings or a 2-D integer array of orderings, not "

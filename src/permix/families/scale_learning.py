@@ -230,8 +230,8 @@ class MatrixGroups:
     scatter: FloatArray  # (K, d, d)
     shift: FloatArray  # (K, d)
     prior: FloatArray  # (d, d) Ψ as it was
-    # (K,): shift' (Ψ + scatter)⁻¹ shift. Not from ``scatter``, which is a difference: of a row that is far away
-    # nothing but rounding errors is left of it.
+    # (K,): shift' (Ψ + scatter)⁻¹ shift. Not from ``scatter``, which is a difference: of a row that is far
+    # away nothing but rounding errors is left of it.
     ratio: FloatArray
 
     def about_prior(self, strength: float) -> FloatArray:

@@ -117,7 +117,9 @@ def cleaning_section(context: Context) -> Section:
     rows = context.about.get("cleaning", ())
     title = "What was cleaned"
     if not rows:
-        return Section("cleaning", title, (Paragraph("Nothing is recorded: no rule changed the data."),))
+        # A fit made in Python does not know what its data went through; one made by a command does.
+        known = "no rule changed the data" if context.about.get("run") else "the fit does not know of any"
+        return Section("cleaning", title, (Paragraph(f"Nothing is recorded: {known}."),))
     gone = sum(int(row.get("left_out") or 0) for row in rows)
     left = f"{count_of(gone, 'ballot')} were left out." if gone else "No ballot was left out."
     table = Table(

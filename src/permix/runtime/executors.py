@@ -32,7 +32,10 @@ class Recipe(NamedTuple):
             return self.build(*self.arguments)
         except (PermixError, OSError, MemoryError) as error:
             reason = str(error) or type(error).__name__
-            raise ShardError(f"{self.name}: {reason}") from error
+            named = reason if reason.startswith(self.name) else f"{self.name}: {reason}"
+            raise ShardError(
+                f"{named} (a shard; a pattern such as 'folder/*.csv' leaves files out)"
+            ) from error
 
 
 def new_token() -> str:

@@ -86,14 +86,20 @@ def facts_of(source: Callable[[], Table]) -> Facts:
     return Facts(table.items, len(table), int(np.sum(table.counts)), unlisted, notes, steps)
 
 
-def load(source: Callable[[], Table], items: tuple[Label, ...], unlisted: str, first: int) -> Shard:
+def load(
+    source: Callable[[], Table], items: tuple[Label, ...], unlisted: str, first: int, n_agents: int
+) -> Shard:
     """Read a shard over the items of all; ``unlisted`` is what rows mean by leaving items out.
 
-    ``first`` is how many agents come before it.
+    ``first`` is how many agents come before it, ``n_agents`` how many it had.
     """
     with _READING, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said when the facts were gathered
         table = _checked(source())
+    if int(np.sum(table.counts)) != n_agents:
+        raise DataError(
+            f"it has {int(np.sum(table.counts)):,} agents, but had {n_agents:,}; it was changed meanwhile"
+        )
     if table.items != items:
         known = set(items)
         strangers = [name for name in table.items if name not in known]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from permix.data.cleaning_candidates import names_alike
 from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
@@ -49,6 +50,7 @@ class Sharded:
         sources: Sequence[tuple[str, Source]],
         executor: Executor | None = None,
         items: Iterable[Label] | None = None,
+        unlisted: str | None = None,
     ) -> None:
         """Look at all shards once; what is wrong with one is said now."""
         if not sources:
@@ -65,9 +67,14 @@ class Sharded:
         self.items = _all_items(facts, [name for name, _ in sources], items)
         self.n_rows = sum(each.n_rows for each in facts)
         self.agents_before = np.cumsum([0, *(each.n_agents for each in facts)])
-        unlisted = _unlisted(facts, [name for name, _ in sources], self.items)
+        unlisted = unlisted or _unlisted(facts, [name for name, _ in sources], self.items)
         self.recipes = [
-            Recipe(f"{token}-{at}", name, load, (source, self.items, unlisted, int(self.agents_before[at])))
+            Recipe(
+                f"{token}-{at}",
+                name,
+                load,
+                (source, self.items, unlisted, int(self.agents_before[at]), facts[at].n_agents),
+            )
             for at, (name, source) in enumerate(sources)
         ]
         self.cleaned = Counter[str]()
@@ -75,10 +82,16 @@ class Sharded:
             for step, n_ballots in each.cleaned:
                 self.cleaned[step] += n_ballots
         _repeat_notes(facts, [name for name, _ in sources])
+        alike = names_alike([item for item in self.items if isinstance(item, str)])
+        if alike and all(set(alike[0]) - set(each.items) for each in facts):
+            said = f"{some_names(alike[0])} look alike, and are {len(alike[0])} items of different shards"
+            warnings.warn(PermixWarning(said), stacklevel=3)
 
     @classmethod
     def of(cls, table: Rankings | Preferences, n_shards: int, executor: Executor | None = None) -> Sharded:
         """Divide a table that is here."""
+        if n_shards < 1:
+            raise DataError(f"n_shards={n_shards} must be at least 1")
         ends = [len(table) * at // n_shards for at in range(n_shards + 1)]
         sources: list[tuple[str, Source]] = [
             (f"rows {first + 1} to {last}", Rows(table[first:last]))
@@ -88,7 +101,8 @@ class Sharded:
         return cls(sources, executor, table.items)
 
     def __repr__(self) -> str:
-        return f"Sharded: {self.n_agents:,} agents over {len(self.items)} items, in {self.n_shards} shards"
+        shards = "shard" if self.n_shards == 1 else "shards"
+        return f"Sharded: {self.n_agents:,} agents over {len(self.items)} items, in {self.n_shards} {shards}"
 
     @property
     def n_items(self) -> int:
@@ -142,7 +156,8 @@ def read_sharded(
     Parameters
     ----------
     data : path, sequence of paths, or Dask data frame, series or bag
-        A folder, each file of which is a shard (in the order of their names, with those in folders below);
+        A folder, each file of which is a shard (in the order of their names, with those in folders below),
+        so that all that an agent says must be in one file;
         a pattern such as ``"votes/*.parquet"``; several paths. Every file may have any form that
         :func:`permix.read` takes. Addresses such as ``s3://…`` need fsspec and its parts. The partitions
         of a data frame are tables as in :func:`permix.from_frame`, those of a bag orderings.
@@ -161,6 +176,7 @@ def read_sharded(
         Which the models take that are fitted to shards: :class:`permix.MallowsMixture`,
         :func:`permix.kemeny`.
     """
+    _refuse_what_needs_all(options)
     if client is not None:
         if executor is not None:
             raise DataError("give an executor or a client of Dask, not both")
@@ -174,13 +190,33 @@ def read_sharded(
         ]
     else:
         sources = [(path, File(path, given)) for path in _paths(data)]
-    return Sharded(sources, executor, items)
+    return Sharded(sources, executor, items, options.get("unlisted"))
+
+
+# What decides by all data, and what shards do not keep: with why.
+OF_ALL = {
+    "min_support": "how many mention an item is known of all shards together alone",
+    "below_support": "how many mention an item is known of all shards together alone",
+    "names": "which names look alike is known of all shards together alone",
+    "group_columns": "covariates are not kept",
+}
+
+
+def _refuse_what_needs_all(options: dict[str, Any]) -> None:
+    for name, why in OF_ALL.items():
+        if options.get(name) is not None:
+            raise DataError(f"{name} cannot be given for data in shards: {why}; clean the files first")
 
 
 def _paths(data: Any) -> list[str]:
     """Return the paths of all files, those of folders in the order of their names."""
-    if not isinstance(data, str | os.PathLike):
+    if isinstance(data, list | tuple):
         return [path for each in data for path in _paths(each)]
+    if not isinstance(data, str | os.PathLike):
+        raise DataError(
+            "read_sharded takes a folder, a pattern, paths, or a Dask data frame or bag, not "
+            f"{type(data).__name__}; Sharded.of(table, n) divides a table that is here"
+        )
     path = os.fspath(data)
     if "://" in path:
         import fsspec
@@ -200,7 +236,7 @@ def _paths(data: Any) -> list[str]:
     elif any(sign in path for sign in "*?[") and not Path(path).exists():
         import glob
 
-        names = sorted(glob.glob(path, recursive=True))
+        names = [name for name in sorted(glob.glob(path, recursive=True)) if _is_data(Path(Path(name).name))]
     else:
         names = [path]
     if not names:
@@ -217,14 +253,21 @@ def _all_items(
     facts: Sequence[Facts], names: Sequence[str], given: Iterable[Label] | None
 ) -> tuple[Label, ...]:
     found = {item for each in facts for item in each.items}
+    twice = sorted({str(item) for item in found if not isinstance(item, str)} & found)
+    if twice:
+        raise ShardError(
+            f"{some_names(twice)}: numbers in some shards and text in others, such as '01'; save as text "
+            "in all"
+        )
     if given is None:
         numbers = sorted(item for item in found if not isinstance(item, str))
         return (*numbers, *sorted(item for item in found if isinstance(item, str)))
     items = tuple(given)
+    known = set(items)
     for each, name in zip(facts, names, strict=True):
-        strangers = [item for item in each.items if item not in set(items)]
+        strangers = [item for item in each.items if item not in known]
         if strangers:
-            raise ShardError(f"{name}: {some_names(strangers)} are not among the items given")
+            raise ShardError(f"{name}: not among the items given: {some_names(strangers)}")
     return items
 
 

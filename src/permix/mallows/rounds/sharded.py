@@ -6,6 +6,7 @@ they are added changes a bit of them.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,9 @@ class Grids(NamedTuple):
     def of(cls, n_agents: int, n_items: int, largest_decay: float) -> Grids:
         """Return those of so many agents."""
         n_pairs = max(n_items * (n_items - 1) / 2, 1.0)
-        logs = grid_of(n_agents, n_pairs * largest_decay + LARGEST_LOG_WEIGHT)
+        # -ln P is at most the decay of all pairs, ln Z, which is at most ln m!, and that of the share.
+        largest = n_pairs * largest_decay + math.lgamma(n_items + 1) + LARGEST_LOG_WEIGHT
+        logs = grid_of(n_agents, largest)
         return cls(
             shares=grid_of(n_agents, 1.0),
             distances=grid_of(n_agents, n_pairs),
