@@ -7,6 +7,7 @@ from typing import Any, Self
 from permix.cocluster.base import BlockEstimator
 from permix.cocluster.fit import fit_cocluster
 from permix.cocluster.parameters import CoClusterParameters
+from permix.data.shards.cells import ShardedCells
 from permix.estimators.known import with_known
 
 
@@ -70,9 +71,10 @@ class CoClustering(BlockEstimator, parameters=CoClusterParameters):
 
         Parameters
         ----------
-        X : array, masked array, sparse matrix, wide data frame or Cells
+        X : array, masked array, sparse matrix, wide data frame, Cells or ShardedCells
             NaN, None and what is masked are missing; so is what a sparse matrix does not store.
-            ``permix.Cells.from_long`` takes (row, column, value) entries.
+            ``permix.Cells.from_long`` takes (row, column, value) entries. Of rows in shards
+            (:func:`permix.read_sharded_cells`) all are fitted, and labels are those of a random sample.
         y : ignored
 
         Returns
@@ -80,5 +82,11 @@ class CoClustering(BlockEstimator, parameters=CoClusterParameters):
         self
         """
         settings = self._settings()
+        if isinstance(X, ShardedCells):
+            from permix.cocluster.sharded.fit import fit_sharded
+
+            self.__dict__.pop("feature_names_in_", None)
+            fit = fit_sharded(X, settings)
+            return self._adopt(with_known(fit, fit.cells))
         cells = self._cells(X, reset=True)
         return self._adopt(with_known(fit_cocluster(cells, settings), cells))

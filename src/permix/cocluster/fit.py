@@ -281,6 +281,8 @@ class CoClusterFit(BlockFit):
     settings: CoClusterParameters
     cells: Cells
     matrix: EncodedMatrix
+    # How many rows were fitted, where they were in shards and those here are a random sample of them.
+    sampled_from: int | None = dataclasses.field(default=None, kw_only=True)
 
 
 def fit_cocluster(cells: Cells, settings: CoClusterParameters) -> CoClusterFit:

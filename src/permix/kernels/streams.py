@@ -176,3 +176,12 @@ def fill_uniform(key0, key1, sweep, datum, out):
         out[first + 5] = _unit(b1)
         out[first + 6] = _unit(b2)
         out[first + 7] = _unit(b3)
+
+
+@kernel
+def first_words(key, sweep, data, out):
+    """Fill ``out`` with the first 64 random bits of the stream of each datum."""
+    stream = new_stream()
+    for at in range(data.size):
+        open_stream(stream, key[0], key[1], sweep, data[at])
+        out[at] = next_word(stream)

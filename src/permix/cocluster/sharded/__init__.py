@@ -1,0 +1,1 @@
+"""Grid co-clustering of matrices whose rows are in shards."""

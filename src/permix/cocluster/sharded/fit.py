@@ -1,0 +1,165 @@
+"""Fits of a grid to rows in shards: chains go through all rows, and draws are of the rows on record."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from permix.cocluster.cells.choose_family import family_for
+from permix.cocluster.cells.encoded_matrix import encode_matrix
+from permix.cocluster.cells.families import CategoricalCells, CellFamily, PoissonCells, cell_family
+from permix.cocluster.chains import Engine
+from permix.cocluster.fit import (
+    OTHERS,
+    CoClusterFit,
+    drawn,
+    estimates,
+    fit_cocluster,
+    naming_cells,
+)
+from permix.cocluster.grid.moves import matrix_moves
+from permix.cocluster.grid.state import GridState, seat_all_lines
+from permix.cocluster.parameters import CoClusterParameters
+from permix.cocluster.sharded.moves import sharded_moves
+from permix.cocluster.sharded.state import ShardedGrid, ShardedModel, drawn_table, log_dirichlet
+from permix.cocluster.sharded.work import Placing, Shape
+from permix.data.labels import Array
+from permix.data.shards.cells import ShardedCells
+from permix.errors import Argument, DataError
+from permix.kernels.streams import draw_key
+from permix.posterior import warn_if_chains_disagree
+from permix.runtime.exact_sums import grid_of, rounders_of
+from permix.runtime.executors import new_token
+from permix.runtime.seeds import seed_sequence, stream_key
+from permix.sampling.fingerprint import digest
+
+# Rows on record: of no more, the matrix is fitted as a table.
+MOST_ROWS = 2000
+# Iterations over the rows on record alone, from which a chain over all begins.
+FIRST_ITERATIONS = 15
+
+
+def fit_sharded(data: ShardedCells, settings: CoClusterParameters) -> CoClusterFit:
+    """Run chains over rows in shards; labels of rows are kept of a random sample."""
+    _refuse(settings)
+    family = _resolved(data, settings)
+    given = settings.with_family(family)
+    try:
+        key = stream_key(seed_sequence(settings.random_state).spawn(1)[0])
+        cells = data.sample(MOST_ROWS, key)
+        if data.n_rows <= MOST_ROWS:
+            return dataclasses.replace(fit_cocluster(cells, given), sampled_from=data.n_rows)
+        with naming_cells(cells):
+            matrix = encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
+        model = model_of(data, family, given, data.ids_of_sample(MOST_ROWS, key))
+
+        def make_state(rng: np.random.Generator) -> ShardedGrid:
+            return begun(rng, model, matrix)
+
+        fingerprint = {
+            "model": "CoClustering of shards",
+            "prior": settings.describe_prior(),
+            "family": family.describe(),
+            "pseudo_count": settings.described_pseudo_count(),
+            "shape": [data.n_rows, data.n_columns, data.n_cells],
+            "data": digest({**matrix.by_row._asdict(), "record": model.shape.record}),
+        }
+        draws = drawn(Engine(make_state, sharded_moves()), settings, data.n_cells, fingerprint)
+    finally:
+        data.forget()
+    warn_if_chains_disagree(draws)
+    found = estimates(draws, settings, cells.shape)
+    return CoClusterFit(given, cells, matrix, draws, *found, sampled_from=data.n_rows)
+
+
+def model_of(
+    data: ShardedCells, family: CellFamily, settings: CoClusterParameters, record: Array
+) -> ShardedModel:
+    """Return what is the same in the whole run."""
+    log_constant = 0.0
+    if isinstance(family, PoissonCells):
+        log_constant = -data.exact_sum(_log_factorials, float(_log_factorials(np.array([data.largest]))[0]))
+    largest = 1.0 if family.has_levels else max(data.largest, 1.0)
+    rounding = rounders_of(grid_of(data.n_cells, largest), grid_of(data.n_cells, largest**2))
+    shape = Shape(family, rounding, record)
+    priors = settings.line_priors()
+    return ShardedModel(data, shape, priors, settings.learned_pseudo_count(), log_constant)
+
+
+def begun(rng: np.random.Generator, model: ShardedModel, matrix: Any) -> ShardedGrid:
+    """Return the first state of a chain: all rows in the blocks of those on record."""
+    small = seat_all_lines(rng, GridState(matrix, *model.priors, model.learned))
+    move = matrix_moves(matrix.n_rows, matrix.n_columns)
+    for _ in range(FIRST_ITERATIONS):
+        move.step(rng, small)
+    state = ShardedGrid(model, new_token())
+    state.take_family(small.cell_family)
+    state.column_labels = small.columns.labels.copy()
+    state.row_concentration = small.rows.concentration
+    state.column_concentration = small.columns.concentration
+    k, n_columns = small.rows.n_clusters, small.columns.n_clusters
+    table = np.arange(k * n_columns).reshape(k, n_columns)
+    blocks = matrix.block_sums(small.rows.labels, small.columns.labels, table, table.size)
+    nobody = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
+    placed = Placing(
+        state.column_labels.astype(np.int64),
+        drawn_table(rng, state.cell_family, blocks, k),
+        log_dirichlet(rng, small.rows.sizes_in_use + 1.0),
+        draw_key(rng),
+        *nobody,
+        np.arange(k),
+        (),
+        np.arange(k),
+    )
+    state.place(placed)
+    return state
+
+
+def _refuse(settings: CoClusterParameters) -> None:
+    if settings.prior not in ("mfm", "dp"):
+        raise DataError(
+            "rows in shards are fitted with ",
+            Argument("prior", "mfm"),
+            " or ",
+            Argument("prior", "dp"),
+            f", not with {settings.prior!r}",
+        )
+
+
+def _resolved(data: ShardedCells, settings: CoClusterParameters) -> CellFamily:
+    """Return the family of cells with all that it takes from them, the same however rows are divided."""
+    given, few = settings.family, data.values
+    if given == "auto":
+        # As many cells as there are, or enough, of the values that there are.
+        looked_at = None if few is None else np.resize(few, min(max(data.n_cells, len(few)), 10_000))
+        given = "gaussian" if looked_at is None else family_for(looked_at)
+    pseudo_count = settings.pseudo_count if isinstance(settings.pseudo_count, float) else 1.0
+    family = cell_family(given, pseudo_count)
+    if isinstance(family, CategoricalCells):
+        if few is None:
+            raise DataError("the cells have very many different values, too many to be levels: ", *OTHERS)
+        return family.resolve(few)
+    if not isinstance(family, PoissonCells):
+        raise DataError(
+            "cells of rows in shards are levels or counts: ",
+            Argument("family", "categorical"),
+            " or ",
+            Argument("family", "poisson"),
+            "; numbers are fitted as one table",
+        )
+    if family.prior_mean is not None:
+        return family
+    mean = data.exact_sum(_as_they_are, data.largest) / data.n_cells
+    return dataclasses.replace(family, prior_mean=mean or 1.0)
+
+
+def _as_they_are(values: Array) -> Array:
+    return values
+
+
+def _log_factorials(values: Array) -> Array:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(values + 1.0))
