@@ -67,6 +67,7 @@ ARRAYS = {
     "data/column_names": field("text", "columns", optional=True),
     "row_estimate": field("int", "rows", where=(below("rows"), partition), optional=True),
     "column_estimate": field("int", "columns", where=(below("columns"), partition), optional=True),
+    "sampled_from": field("int64", 1, optional=True),
     "row_placed": field("bool", "rows", optional=True),
     "column_placed": field("bool", "columns", optional=True),
 }
@@ -109,6 +110,8 @@ def _pack(fit: BlockFit) -> Content:
         for name in ("row_names", "column_names"):
             if getattr(cells, name) is not None:
                 arrays[f"data/{name}"] = np.array(getattr(cells, name))
+    if isinstance(fit, CoClusterFit) and fit.sampled_from is not None:
+        arrays["sampled_from"] = np.array([fit.sampled_from])
     if isinstance(fit, EnsembleFit):
         arrays |= {f"bases/{name}": array for name, array in fit.bases.pack().items()}
     return Content(facts, arrays)
@@ -124,7 +127,17 @@ def _build(saved: Saved) -> CoClusterFit:
     _check_draws(saved, settings.is_mixed)
     if settings.is_mixed:
         _check_memberships(under("draws/", saved.arrays), settings, matrix)
-    return _tried(CoClusterFit(settings, cells, matrix, draws_of(saved), *_estimates(saved)))
+    parts = (settings, cells, matrix, draws_of(saved), *_estimates(saved))
+    return _tried(CoClusterFit(*parts, sampled_from=_sampled_from(saved)))
+
+
+def _sampled_from(saved: Saved) -> int | None:
+    """Return how many rows there are, where those here are a sample of them."""
+    if "sampled_from" not in saved.arrays:
+        return None
+    n_rows = int(saved.arrays["sampled_from"][0])
+    require(n_rows >= saved.sizes["rows"] and saved.settings.prior in ("mfm", "dp"), "rows of a sample")
+    return n_rows
 
 
 def _build_ensemble(saved: Saved) -> EnsembleFit:
@@ -160,7 +173,10 @@ def _matrix(saved: Saved) -> tuple[Any, Any]:
     require(same and np.array_equal(cells.values, texts), "cells")
     kept = [None if known is None else list(known) for known in (cells.row_names, cells.column_names)]
     require(kept == names, "names")
-    require(saved.settings.cell_family(cells.values).resolve(cells.values) == family, "family")
+    own = saved.settings.cell_family(cells.values).resolve(cells.values)
+    # What a family takes from cells is taken from all of them.
+    sampled = _sampled_from(saved) is not None and type(own) is type(family)
+    require(sampled or own == family, "family")
     return cells, encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
 
 
@@ -183,7 +199,11 @@ def _check_draws(saved: Saved, mixed: bool) -> None:
             labels, numbers = kept[f"{what}_labels"], kept[f"n_{what}_groups"].ravel().tolist()
             # Groups of a draw are numbered without gaps.
             for draw, n in zip(labels.reshape(-1, labels.shape[-1]), numbers, strict=True):
-                require(n == int(draw.max()) + 1 <= len(draw), f"{what} labels")
+                n_here = int(draw.max()) + 1
+                # Groups of rows may have nobody in a sample of them.
+                fewer = what == "row" and _sampled_from(saved) is not None and n_here < n
+                n = n_here if fewer else n
+                require(n == n_here <= len(draw), f"{what} labels")
                 require(np.bincount(draw, minlength=n).min() > 0, f"{what} labels")
         products = kept["n_row_groups"].astype(np.int64) * kept["n_column_groups"]
         require(np.array_equal(kept["n_blocks"], products), "n_blocks")

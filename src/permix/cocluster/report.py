@@ -7,7 +7,7 @@ import numpy as np
 from permix.cocluster.block_pictures import cut_picture, matrix_picture
 from permix.cocluster.cells.group_values import GroupValues
 from permix.cocluster.fit import BlockFit, Side
-from permix.cocluster.results import SIDES, groups_of
+from permix.cocluster.results import SIDES, all_rows, groups_of, sample_note
 from permix.data.attributes import item_labels
 from permix.reporting.charts import heat, shade_of
 from permix.reporting.content import (
@@ -107,7 +107,7 @@ def answer(fit: BlockFit) -> Answer:
         advice.append("Run the chains for longer (--draws, --burn-in) before you build on this.")
     n_rows, n_columns = fit.shape
     found = groups["row"].recurrence.n_chains.tolist()
-    data = f"{count_of(n_rows, 'row')} and {count_of(n_columns, 'column')}"
+    data = f"{count_of(all_rows(fit), 'row')} and {count_of(n_columns, 'column')}"
     said = [how_many(len(found), found, n_chains, "rows", data)]
     n_groups = len(groups["column"].sizes)
     said.append(f"The columns fall into {count_of(n_groups, 'group')}.")
@@ -129,6 +129,8 @@ def answer(fit: BlockFit) -> Answer:
         else ""
     )
     said.append(f"Which row belongs where is {how} ({percent(sure)}){open_}.")
+    if note := sample_note(fit):
+        said.append(f"{capital(note)}; predictions are by their cells.")
     return Answer(verdict(judged, advice), tuple(said))
 
 
@@ -149,7 +151,7 @@ def group_sentence(values: GroupValues, rows: list[LineGroup], names: list[str],
 
 def subtitle(fit: BlockFit) -> str:
     """Say what the report is about."""
-    data = f"{count_of(fit.shape[0], 'row')}, {count_of(fit.shape[1], 'column')}"
+    data = f"{count_of(all_rows(fit), 'row')}, {count_of(fit.shape[1], 'column')}"
     return f"{data}; co-clustering into {PRIORS[fit.settings.prior]}"
 
 

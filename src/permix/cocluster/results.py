@@ -19,6 +19,21 @@ if TYPE_CHECKING:
 SIDES: tuple[Side, ...] = ("row", "column")
 
 
+def all_rows(fit: BlockFit) -> int:
+    """Return how many rows were fitted: of rows in shards, those of a fit are a sample."""
+    return getattr(fit, "sampled_from", None) or fit.shape[0]
+
+
+def sample_note(fit: BlockFit) -> str:
+    """Say that the rows of a fit are a sample of those fitted, where they are."""
+    n_rows, here = all_rows(fit), fit.shape[0]
+    return (
+        f"groups of rows are shown for a random sample of {here:,} of {n_rows:,} rows"
+        if here < n_rows
+        else ""
+    )
+
+
 class Groups(NamedTuple):
     """The groups of one side of the matrix."""
 

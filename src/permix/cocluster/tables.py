@@ -12,7 +12,7 @@ from permix.cocluster.cells.families import CategoricalCells, CellFamily
 from permix.cocluster.ensemble import EnsembleFit
 from permix.cocluster.fit import BlockFit, CoClusterFit
 from permix.cocluster.predict import BlockPredictions, fitted_codes, perplexity_of
-from permix.cocluster.results import SIDES, groups_of, number_probabilities
+from permix.cocluster.results import SIDES, all_rows, groups_of, number_probabilities
 from permix.cocluster.simple import simple_predictives
 from permix.data.attributes import in_short, item_labels
 from permix.data.cells import Cells
@@ -43,7 +43,7 @@ def report(fit: BlockFit) -> dict[str, Any]:
     report: dict[str, Any] = {
         "model": fit.model,
         "prior": fit.settings.prior,
-        "rows": fit.shape[0],
+        "rows": all_rows(fit),
         "columns": fit.shape[1],
         **fit_tables.chains_report(fit.draws),
         "interrupted": fit.interrupted,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from permix.data.shards.cells import ShardedCells
 from permix.data.shards.loading import Shard
 from permix.data.shards.sharded import Sharded
 from permix.errors import DataError
@@ -20,15 +21,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def predict_shards(model: Any, data: Sharded, folder: str | os.PathLike[str]) -> pd.DataFrame:
+def predict_shards(model: Any, data: Sharded | ShardedCells, folder: str | os.PathLike[str]) -> pd.DataFrame:
     """Write the group and the score of every agent in shards, a Parquet file for each shard.
 
     Parameters
     ----------
     model : fitted estimator
         One that has ``predict_proba`` and ``score_samples``.
-    data : Sharded
-        From :func:`permix.read_sharded`, over the items of the model.
+    data : Sharded or ShardedCells
+        From :func:`permix.read_sharded`, over the items of the model; or, of a co-clustering, from
+        :func:`permix.read_sharded_cells`: then ``row``, by name where it has one, stands in for ``agent``.
     folder : path
         Made where it is missing, else empty. The workers write there, so on several machines it must be one
         that all share.
@@ -43,22 +45,31 @@ def predict_shards(model: Any, data: Sharded, folder: str | os.PathLike[str]) ->
     """
     import pandas as pd
 
-    if not isinstance(data, Sharded):
+    if not isinstance(data, Sharded | ShardedCells):
         raise DataError(
             f"predict_shards takes data in shards (permix.read_sharded), not {type(data).__name__}"
         )
     check_is_fitted(model)
-    if tuple(model.items_) != data.items:
+    matrix = isinstance(data, ShardedCells)
+    if hasattr(model, "items_") == matrix:
+        raise DataError(f"{type(model).__name__} has no answers for {type(data).__name__}")
+    if isinstance(data, Sharded) and tuple(model.items_) != data.items:
         raise DataError(
             "the shards do not have the items of the model in its order; read them with items=model.items_"
         )
     os.makedirs(folder, exist_ok=True)
     if os.listdir(folder):
         raise DataError(f"{os.fspath(folder)} is not empty; give the answers a folder of their own")
-    shared = (saved_bytes(model), os.path.abspath(folder), data.agents_before.tolist())
-    written = data.map(_answer, shared)
-    data.forget()
-    frame = pd.DataFrame(written, columns=Written._fields)
+    saved = saved_bytes(model)
+    if isinstance(data, ShardedCells):
+        from permix.estimators.predict_cell_shards import write_cell_shards
+
+        frame = pd.DataFrame(write_cell_shards(saved, data, os.fspath(folder)))
+    else:
+        shared = (saved, os.path.abspath(folder), data.agents_before.tolist())
+        written = data.map(_answer, shared)
+        data.forget()
+        frame = pd.DataFrame(written, columns=Written._fields)
     frame.insert(0, "shard", [recipe.name for recipe in data.recipes])
     return frame
 

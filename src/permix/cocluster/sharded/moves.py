@@ -56,7 +56,7 @@ class PlaceRows(Move):
         seen, prior = state.seen, state.row_prior
         k = len(seen.sizes)
         weights = log_dirichlet(rng, seen.sizes - prior.discount)
-        weights -= rng.standard_exponential(k) / seen.sizes
+        weights -= self.made_up_for(rng, seen.sizes)
         table = drawn_table(rng, state.cell_family, state.blocks(), k)
         order = np.argsort(seen.stay)
         state.place(
@@ -73,6 +73,11 @@ class PlaceRows(Move):
             )
         )
         return Info("rows", 1, 1)
+
+    @staticmethod
+    def made_up_for(rng: np.random.Generator, sizes: Array) -> Array:
+        """Return what weights lose because one member of each group stays."""
+        return np.asarray(rng.standard_exponential(len(sizes)) / sizes)
 
 
 @dataclasses.dataclass

@@ -154,8 +154,8 @@ class ShardedGrid(LearnsCells):
     def checkpoint(self) -> dict[str, Array]:
         kept = {f"placing/{name}": np.asarray(getattr(self.placing, name)) for name in PLAIN}
         for at, (division, to) in enumerate(self.placing.edits):
-            kept |= {f"edit {at}/{name}": np.asarray(value) for name, value in division._asdict().items()}
-            kept[f"edit {at}/to"] = np.array(to)
+            kept |= {f"edit-{at}/{name}": np.asarray(value) for name, value in division._asdict().items()}
+            kept[f"edit-{at}/to"] = np.array(to)
         kept |= {"column_labels": self.column_labels.copy()}
         kept |= {
             "row_concentration": np.array(self.row_concentration),
@@ -169,8 +169,8 @@ class ShardedGrid(LearnsCells):
         self.take_saved(arrays)
         plain: dict[str, Any] = {name: np.array(arrays[f"placing/{name}"]) for name in PLAIN}
         edits = []
-        while f"edit {len(edits)}/to" in arrays:
-            at = f"edit {len(edits)}/"
+        while f"edit-{len(edits)}/to" in arrays:
+            at = f"edit-{len(edits)}/"
             parts: dict[str, Any] = {name: np.array(arrays[at + name]) for name in Division._fields}
             parts["turn"] = int(parts["turn"])
             edits.append(Edit(Division(**parts), int(arrays[at + "to"])))
