@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from permix.cocluster.cells.block_sums_jit import log_blocks
+from permix.cocluster.cells.blocks_jit import MomentPrior
 from permix.cocluster.cells.encoded_matrix import BlockSums
 from permix.cocluster.cells.families import CellFamily
 from permix.cocluster.cells.learned import LearnsCells
@@ -168,7 +169,7 @@ class ShardedGrid(LearnsCells):
             raise DataError("the checkpoint is not one of a co-clustering of rows in shards")
         self.take_saved(arrays)
         plain: dict[str, Any] = {name: np.array(arrays[f"placing/{name}"]) for name in PLAIN}
-        edits = []
+        edits: list[Edit] = []
         while f"edit-{len(edits)}/to" in arrays:
             at = f"edit-{len(edits)}/"
             parts: dict[str, Any] = {name: np.array(arrays[at + name]) for name in Division._fields}
@@ -207,6 +208,7 @@ def drawn_table(rng: np.random.Generator | None, family: CellFamily, blocks: Blo
             table -= np.logaddexp.reduce(table, axis=1)[:, None]
     else:
         prior = family.block_prior(0)
+        assert isinstance(prior, MomentPrior)
         shape, rate = prior.shape + sums[:, 0], prior.rate + n
         log_rate = (np.log(shape) if rng is None else log_gammas(rng, shape)) - np.log(rate)
         table = np.stack([-np.exp(log_rate), log_rate], axis=1)

@@ -97,6 +97,10 @@ class CellPartition(NamedTuple):
         return Cells.from_frame(part, new_rows=True, **dict(self.options))
 
 
+# How a shard comes to be: anything that is called without arguments, and can travel.
+CellSource = Callable[[], Cells]
+
+
 class ShardedCells:
     """A matrix in shards of rows.
 
@@ -114,9 +118,7 @@ class ShardedCells:
         The largest value, in size; NaN where cells are text.
     """
 
-    def __init__(
-        self, sources: Sequence[tuple[str, Callable[[], Cells]]], executor: Executor | None = None
-    ) -> None:
+    def __init__(self, sources: Sequence[tuple[str, CellSource]], executor: Executor | None = None) -> None:
         """Look at all shards once; what is wrong with one is said now."""
         if not sources:
             raise DataError("there are no shards")
@@ -152,7 +154,7 @@ class ShardedCells:
         if n_shards < 1:
             raise DataError(f"n_shards={n_shards} must be at least 1")
         ends = [cells.n_rows * at // n_shards for at in range(n_shards + 1)]
-        sources = [
+        sources: list[tuple[str, CellSource]] = [
             (f"rows {first + 1} to {last}", CellRows(_rows_of(cells, first, last)))
             for first, last in pairwise(ends)
             if last > first
@@ -277,7 +279,7 @@ def read_sharded_cells(
 
         executor = OnDask(client)
     given = tuple(sorted(options.items()))
-    sources: list[tuple[str, Callable[[], Cells]]]
+    sources: list[tuple[str, CellSource]]
     if hasattr(data, "to_delayed"):
         sources = [
             (f"partition {at}", CellPartition(part, given)) for at, part in enumerate(data.to_delayed())
