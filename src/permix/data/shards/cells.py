@@ -97,8 +97,7 @@ class CellPartition(NamedTuple):
         return Cells.from_frame(part, new_rows=True, **dict(self.options))
 
 
-# How a shard comes to be: anything that is called without arguments, and can travel.
-CellSource = Callable[[], Cells]
+CellSource = CellFile | CellRows | CellPartition
 
 
 class ShardedCells:
