@@ -104,7 +104,7 @@ class DPMallowsFit(EstimatedPartition):
             self.n_clusters,
             agents=self.rankings.rows_of_agents(),
             draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains > 0,
+            recur=self.recurrence.n_chains / len(drawn),
         )
 
     @property

@@ -75,7 +75,7 @@ class MixtureFit(EstimatedPartition):
             self.labels,
             self.n_clusters,
             draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains > 0,
+            recur=self.recurrence.n_chains / len(drawn),
         )
 
     @property
