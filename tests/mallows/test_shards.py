@@ -156,8 +156,8 @@ def test_what_cannot_be_fitted_in_shards(votes):
     )
     with pytest.raises(DataError, match="must be full rankings, or top lists"):
         fitted(Sharded.of(subsets, 2))
-    with pytest.raises(DataError, match="AngleMixture is not fitted to data in shards yet"):
-        permix.AngleMixture(2).fit(Sharded.of(votes, 2))
+    with pytest.raises(DataError, match="not fitted to data in shards yet"):
+        permix.AngleClassifier().fit(Sharded.of(votes, 2), [0] * 1500)
 
 
 def test_consensus(votes):
