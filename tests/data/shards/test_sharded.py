@@ -178,7 +178,7 @@ def test_addresses_and_agents_in_two_shards(tmp_path):
             data = read_sharded("memory://votes", layout="ratings")
         assert (data.n_agents, data.items) == (4, ("Cola", "Milk", "Tea"))
         memory.pipe("/votes/a.csv", b"voter,item,rating\nann,Tea,2\nann,Tea,5\n")
-        with pytest.raises(ShardError, match=r"memory://votes/a\.csv.*"):
+        with pytest.raises(ShardError, match=r"memory:///votes/a\.csv.*ann.*Tea.*line 3"):
             read_sharded("memory://votes", layout="ratings")
     finally:
         memory.rm("/votes", recursive=True)

@@ -89,7 +89,10 @@ class CellPartition(NamedTuple):
         return Cells.from_frame(part, **dict(self.partition.options))
 
 
-def cell_facts(source: Callable[[], Cells]) -> CellFacts:
+CellSource = CellFile | CellRows | CellPartition
+
+
+def cell_facts(source: CellSource) -> CellFacts:
     """Read a shard and say what is in it."""
     with READING, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -116,7 +119,7 @@ class Kept(NamedTuple):
 
 
 def load_cells(
-    source: Callable[[], Cells], columns: Names, n_columns: int, first: int, was: Was, kept: Kept | None
+    source: CellSource, columns: Names, n_columns: int, first: int, was: Was, kept: Kept | None
 ) -> CellShard:
     """Read a shard over the columns of all; ``first`` is how many rows come before it."""
     with READING, warnings.catch_warnings():
@@ -170,7 +173,7 @@ class ShardedCells:
 
     def __init__(
         self,
-        sources: Sequence[tuple[str, Callable[[], Cells]]],
+        sources: Sequence[tuple[str, CellSource]],
         executor: Executor | None = None,
         rules: Rules | None = None,
     ) -> None:
@@ -222,7 +225,7 @@ class ShardedCells:
         if n_shards < 1:
             raise DataError(f"n_shards={n_shards} must be at least 1")
         ends = [cells.n_rows * at // n_shards for at in range(n_shards + 1)]
-        sources: list[tuple[str, Callable[[], Cells]]] = []
+        sources: list[tuple[str, CellSource]] = []
         for first, last in pairwise(ends):
             if last > first:
                 low, high = np.searchsorted(cells.rows, [first, last])

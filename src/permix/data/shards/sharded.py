@@ -70,12 +70,12 @@ class Sharded:
         self.executor = Here() if executor is None else executor
         token = new_token()
         # Whole tables are not kept here: a shard is read once for its facts, and again to be worked on.
-        recipes = [
+        looks = [
             Recipe(f"{token}-facts-{at}", name, facts_of, (source,))
             for at, (name, source) in enumerate(sources)
         ]
-        facts: list[Facts] = self.executor.map_shards(_as_it_is, recipes)
-        self.executor.forget(recipes)
+        facts: list[Facts] = self.executor.map_shards(_as_it_is, looks)
+        self.executor.forget(looks)
         names = [name for name, _ in sources]
         self.digest = digest({"shards": np.array([each.digest for each in facts], dtype=object)})
         self.items = found = _all_items(facts, names, items)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from permix.data.cleaning import Rules, clean
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError
+from permix.errors import DataError, PermixError
 from permix.runtime.executors import Executor
 
 Table = Rankings | Preferences
@@ -50,7 +50,10 @@ def fetched(path: str) -> Iterator[str]:
         copy = Path(folder) / os.path.basename(path.rstrip("/"))
         with fsspec.open(path, "rb") as remote, copy.open("wb") as local:
             shutil.copyfileobj(remote, local)
-        yield str(copy)
+        try:
+            yield str(copy)
+        except PermixError as error:
+            raise DataError(str(error).replace(str(copy), path)) from error
 
 
 class Rows(NamedTuple):
