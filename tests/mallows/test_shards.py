@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -190,8 +191,9 @@ def test_on_workers_that_are_killed(votes, cluster):
             while not done.wait(choose.uniform(0.1, 0.5)) and len(killed) < 3:
                 running = [nanny.process.pid for nanny in cluster.workers.values() if nanny.process.pid]
                 if len(running) == 2 and len(client.scheduler_info(n_workers=-1)["workers"]) == 2:
-                    os.kill(running[choose.randrange(2)], signal.SIGKILL)
-                    killed.append(running)
+                    with suppress(ProcessLookupError):  # it ended meanwhile
+                        os.kill(running[choose.randrange(2)], signal.SIGKILL)
+                        killed.append(running)
 
         thread = threading.Thread(target=kill)
         thread.start()
