@@ -9,7 +9,6 @@ import permix
 from permix.data.shards.sharded import Sharded
 from permix.dp_mallows.moves import Centers
 from permix.dp_mallows.parameters import DPMallowsParameters
-from permix.dp_mallows.sharded import moves as sharded_moves
 from permix.dp_mallows.sharded.fit import sampled, sharded_model, stages_of
 from permix.dp_mallows.sharded.moves import PlaceAll, ShardedSplitMerge
 from permix.dp_mallows.sharded.state import ShardedState

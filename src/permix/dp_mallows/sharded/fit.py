@@ -33,7 +33,7 @@ from permix.dp_mallows.moves import Centers
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.sharded.moves import PlaceAll, ShardedSplitMerge
 from permix.dp_mallows.sharded.state import CENTERS, SIZES, THETA, ShardedModel, ShardedState
-from permix.dp_mallows.sharded.work import Placing, add_looks, look, longest_list
+from permix.dp_mallows.sharded.work import Placing, add_looks, longest_list, look
 from permix.dp_mallows.state import ListModel, list_model
 from permix.errors import Argument, DataError, ShardError
 from permix.estimators.ranking_lists import as_top_lists
@@ -41,9 +41,9 @@ from permix.kernels.streams import draw_key
 from permix.moves import Concentration, Cycle, Move
 from permix.moves.state import first_concentration
 from permix.posterior.estimated import spaced
+from permix.runtime.fingerprint import digest
 from permix.runtime.seeds import seed_sequence, stream_key
 from permix.sampling import Draws, run_chains
-from permix.sampling.fingerprint import digest
 
 # So many agents are on record, and as many are what chains start with.
 ON_RECORD = 2000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+
 import numpy as np
 
 from permix.data.labels import Array
