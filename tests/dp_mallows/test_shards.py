@@ -11,6 +11,7 @@ from permix.dp_mallows.moves import Centers
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.sharded.fit import sampled, sharded_model, stages_of
 from permix.dp_mallows.sharded.moves import PlaceAll, ShardedSplitMerge
+from permix.dp_mallows.sharded.singles import Singles
 from permix.dp_mallows.sharded.state import ShardedState
 from permix.kernels.streams import draw_key
 from permix.moves import Cycle
@@ -37,12 +38,15 @@ def state_of(name, n_shards=1, seed=0, n_clusters=2):
     return state
 
 
-def chain(*, place=True, split_merge=True):
-    return Cycle([*([PlaceAll()] if place else []), *([ShardedSplitMerge()] if split_merge else []), Centers()])
+MOVES = {"split-merge": [PlaceAll, ShardedSplitMerge], "singles": [PlaceAll, Singles], "places": [PlaceAll]}
 
 
-@pytest.mark.parametrize("name", ["five", "pitman-yor"])
-def test_chains_visit_partitions_as_often_as_the_posterior_says(name):
+def chain(name):
+    return Cycle([*(move() for move in MOVES[name]), Centers()])
+
+
+@pytest.mark.parametrize(("name", "moves"), [("five", "split-merge"), ("pitman-yor", "singles")])
+def test_chains_visit_partitions_as_often_as_the_posterior_says(name, moves):
     enumeration = posterior(name)
-    visits = visits_of(state_of(name), chain(), enumeration.partitions, 4000, seed=1)
+    visits = visits_of(state_of(name, 2), chain(moves), enumeration.partitions, 2000, seed=1)
     assert agrees(visits, enumeration.partitions, enumeration.chances)

@@ -32,6 +32,7 @@ from permix.dp_mallows.fit import (
 from permix.dp_mallows.moves import Centers
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.sharded.moves import PlaceAll, ShardedSplitMerge
+from permix.dp_mallows.sharded.singles import Singles
 from permix.dp_mallows.sharded.state import CENTERS, SIZES, THETA, ShardedModel, ShardedState
 from permix.dp_mallows.sharded.work import Placing, add_looks, longest_list, look
 from permix.dp_mallows.state import ListModel, list_model
@@ -177,9 +178,7 @@ def all_pairs(model: ShardedModel) -> Array:
 
 def sharded_sweep(settings: DPMallowsParameters) -> Cycle:
     """Return what one iteration does."""
-    moves: list[Move] = [PlaceAll()]
-    if settings.split_merge:
-        moves.append(ShardedSplitMerge())
+    moves: list[Move] = [PlaceAll(), *([ShardedSplitMerge()] if settings.split_merge else []), Singles()]
     if settings.learned():
         moves.append(LearnDecayPrior(LEARNING_GROUPS))
     return Cycle([*moves, Concentration(), Centers()])

@@ -24,6 +24,8 @@ from permix.kernels.streams import draw_key, new_stream, open_stream
 from permix.moves.base import Info, Move
 
 SMART, BLIND = 0, 1
+# Agents who may leave their clusters for ones of their own in an iteration.
+CANDIDATES = 8
 # Rounds in which a center is found that starts two sides, and one that goes on with a side.
 FIRST_ROUNDS, NEXT_ROUNDS = 2, 1
 
@@ -52,6 +54,7 @@ class PlaceAll(Move):
         n, before = state.n_clusters, state.labels.copy()
         shares = shares_of(rng, state.sizes_in_use.astype(np.float64), state.model.discount)
         theta = state.draw_decays(rng)
+        state.candidates = rng.integers(state.n, size=CANDIDATES)
         state.place(state.clusters.places[:, :n].copy(), theta, shares, draw_key(rng), state.staying)
         # Of the agents on record: others were perhaps placed on other workers before.
         return Info("placing", len(before), int(np.count_nonzero(state.labels != before)))
@@ -144,9 +147,10 @@ class Proposal:
         if log_uniform >= log_ratio:
             return False
         if self.splitting:
-            state.split(a, division, places[1:].T, draw_key(rng))
+            edit = state.split(a, division, -1, places[1:].T, draw_key(rng))
         else:
-            state.merge(a, b, places[0], draw_key(rng))
+            edit = state.merge(a, b, places[0], draw_key(rng))
+        state.make([edit])
         return True
 
     def ask(self, work: object, clusters: tuple[int, int], division: Division) -> Sides:
@@ -227,10 +231,12 @@ def log_partners(places: Array, sizes: Array, said: Array, apart: int) -> Array:
 
     Clusters other than ``apart`` are weighed by size × exp(-0.5 Σ skips of the list).
     """
-    at = places[said[said >= 0]].astype(np.int64)
-    skips = np.zeros(places.shape[1])
-    for j in range(len(at)):
-        skips += at[j] - (at[:j] < at[j]).sum(axis=0)
-    logs = np.log(sizes) - SEARCH_DECAY * skips
+    logs = np.log(sizes) - SEARCH_DECAY * skips_of(places, said).sum(axis=0)
     logs[apart] = -np.inf
     return np.asarray(logs - np.logaddexp.reduce(logs))
+
+
+def skips_of(places: Array, said: Array) -> Array:
+    """Return the skips of a list, padded by -1, under centers (items, clusters): (its length, clusters)."""
+    at = places[said[said >= 0]].astype(np.int64)
+    return np.array([at[j] - (at[:j] < at[j]).sum(axis=0) for j in range(len(at))])

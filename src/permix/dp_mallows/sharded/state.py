@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class ShardedState(ListState):
     def __init__(self, model: ShardedModel, chain: int) -> None:
         super().__init__(model)
         self.chain = chain
+        self.candidates = np.empty(0, dtype=np.int64)  # agents asked about, beside those on record
 
     def make_clusters(self, capacity: int) -> ListClusters:
         """Return slots with counts of pairs, however many items there are: lists are not here."""
@@ -71,7 +72,7 @@ class ShardedState(ListState):
         held.sizes[:n] = self.seen.sizes
         held.weights[:] = np.where(held.sizes > 0, held.sizes - self.model.discount, 0.0)
         held.pairs[:n] = self.seen.pairs
-        self.labels[:] = self.seen.labels
+        self.labels[:] = self.seen.labels[: len(self.labels)]
 
     # Where agents are.
 
@@ -92,6 +93,7 @@ class ShardedState(ListState):
             if len(kept) == len(shares):
                 break
             places, theta, shares, seated = places[:, kept], theta[:, kept], shares[kept], seated[kept]
+            key = key + np.uint64(1)  # workers know placings by their keys
         self.clusters.theta[: self.n_clusters] = theta.T
         self._take(found)
 
@@ -100,29 +102,34 @@ class ShardedState(ListState):
         self.make_room(self.n_clusters + 1)
         self.clusters.places[:, : self.n_clusters] = places
 
-    def split(self, first: int, division: Division, places: Array, key: Array) -> None:
-        """Divide a cluster; ``places`` (items, 2) are the centers of its parts."""
+    def split(self, first: int, division: Division | None, agent: int, places: Array, key: Array) -> Edit:
+        """Divide a cluster, or let an agent leave it; ``places`` (items, 2) are the centers of its parts.
+
+        Returns the edit to make.
+        """
         new = self.n_clusters
         self.make_room(new + 2)
         self.clusters.places[:, [first, new]] = places
         self.n_clusters += 1
-        self._edit(Edit(first, new, new, division, key))
+        return Edit(first, new, new, division, agent, key)
 
-    def merge(self, first: int, second: int, places: Array, key: Array) -> None:
-        """Put two clusters together; the last one takes the place of the second."""
+    def merge(self, first: int, second: int, places: Array, key: Array) -> Edit:
+        """Put two clusters together; the last one takes the place of the second. Returns the edit to make."""
         last = self.n_clusters - 1
         self.clusters.places[:, first] = places
         self.clusters.places[:, second] = self.clusters.places[:, last]
         self.n_clusters -= 1
-        self._edit(Edit(first, second, last, None, key))
+        return Edit(first, second, last, None, -1, key)
 
-    def _edit(self, edit: Edit) -> None:
-        self.placing = self.placing._replace(edits=(*self.placing.edits, edit))
+    def make(self, edits: Sequence[Edit]) -> None:
+        """Have the shards make edits that clusters have gone through here."""
+        self.placing = self.placing._replace(edits=(*self.placing.edits, *edits))
         self._take(self._look())
 
     def _look(self) -> Look:
         assert self.model.data is not None
-        given = (self.model.shape, self.placing, self.model.on_record)
+        asked = np.concatenate([self.model.on_record, self.candidates])
+        given = (self.model.shape, self.placing, asked)
         found: Look = self.model.data.map(look, given, add_looks)
         return found
 
@@ -174,8 +181,8 @@ class ShardedState(ListState):
         divisions = [edit.division or none for edit in placing.edits]
         for name in ("words", "theta", "log_shares", "key", "seated"):
             held[f"placing_{name}"] = np.array(getattr(placing, name))
-        splits = [[*edit[:3], edit.division is not None] for edit in placing.edits]
-        held["edits"] = np.array(splits, dtype=np.int64).reshape(-1, 4)
+        splits = [[*edit[:3], edit.agent, edit.division is not None] for edit in placing.edits]
+        held["edits"] = np.array(splits, dtype=np.int64).reshape(-1, 5)
         held["edit_keys"] = _stacked([edit.key for edit in placing.edits], none.key)
         held["edit_words"] = _stacked([each.words for each in divisions], none.words)
         held["edit_theta"] = _stacked([each.theta for each in divisions], none.theta)
@@ -207,7 +214,7 @@ class ShardedState(ListState):
             and theta.shape == (n_stages, n)
             and key.shape == (2,)
             and seated.shape == (n,)
-            and edits.shape[1:] == (4,)
+            and edits.shape[1:] == (5,)
             and edit_words.shape == (len(edits), n_items, 1)
             and np.shape(arrays["edit_theta"]) == (len(edits), n_stages, 2)
             and all(_are_places(each, n_items) for each in (words, *edit_words))
@@ -215,7 +222,7 @@ class ShardedState(ListState):
         if not proper:
             raise DataError("the checkpoint's placing of agents is damaged")
         found = []
-        for at, (first, second, last, splits) in enumerate(edits.tolist()):
+        for at, (*clusters, agent, splits) in enumerate(edits.tolist()):
             division = Division(
                 edit_words[at],
                 np.ascontiguousarray(arrays["edit_theta"][at]),
@@ -224,7 +231,7 @@ class ShardedState(ListState):
                 np.ascontiguousarray(arrays["edit_division_keys"][at]),
             )
             own_key = np.ascontiguousarray(arrays["edit_keys"][at])
-            found.append(Edit(first, second, last, division if splits else None, own_key))
+            found.append(Edit(*clusters, division if splits else None, agent, own_key))
         return Placing(words, theta, log_shares, key, seated, tuple(found), self.chain)
 
 

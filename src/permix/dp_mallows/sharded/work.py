@@ -36,17 +36,24 @@ class Division(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A split of cluster ``first``, or, without a division, a merge of ``second`` with it.
+    """A change of who belongs where.
 
-    Those on side 2 become cluster ``second``, the last. After a merge cluster ``last`` takes the place of
-    ``second``.
+    With a division, a split of cluster ``first``: those on side 2 become cluster ``second``, the last. With an
+    agent, this one becomes cluster ``second``, alone. With neither, a merge of ``second`` with ``first``;
+    then cluster ``last`` takes the place of ``second``.
     """
 
     first: int
     second: int
     last: int
     division: Division | None
+    agent: int  # -1 for nobody
     key: Array  # uint64 (2,): of the numbers by which members are chosen
+
+    @property
+    def opens(self) -> bool:
+        """Whether there is one more cluster afterwards; else there is one less."""
+        return self.division is not None or self.agent >= 0
 
 
 class Placing(NamedTuple):
@@ -63,7 +70,7 @@ class Placing(NamedTuple):
     @property
     def n_clusters(self) -> int:
         """Number of clusters after all edits."""
-        return len(self.log_shares) + sum(1 if edit.division else -1 for edit in self.edits)
+        return len(self.log_shares) + sum(1 if edit.opens else -1 for edit in self.edits)
 
     @property
     def names(self) -> tuple[bytes, ...]:
@@ -84,7 +91,8 @@ class Look(NamedTuple):
     numbers: Array  # (purposes, clusters, 2): smallest numbers of members
     agents: Array  # int64, the same shape: whose they are
     lists: Array  # int32 (purposes, clusters, 2, stages): what these said, padded by -1
-    labels: Array  # int32: of the agents on record, -1 of those in other shards
+    labels: Array  # int32: of the agents asked about, -1 of those in other shards
+    said: Array  # int32 (asked, stages): their lists, padded by -1
 
 
 class Sides(NamedTuple):
@@ -100,6 +108,7 @@ class OnShard(NamedTuple):
 
     lists: TopLists
     first_agent: int
+    n_stages: int = 0  # of all shards
 
     @property
     def n_agents(self) -> int:
@@ -109,6 +118,16 @@ class OnShard(NamedTuple):
         """Return which of these agents are here, and where."""
         here = np.flatnonzero((agents >= self.first_agent) & (agents < self.first_agent + self.n_agents))
         return here, agents[here] - self.first_agent
+
+    def said(self, agents: Array) -> Array:
+        """Return the lists of those agents who are here, padded by -1; rows of -1 for others."""
+        flat = np.full((agents.size, self.n_stages), -1, dtype=np.int32)
+        where, local = self.local(agents.ravel())
+        lists = self.lists
+        for row, d in zip(where, lists.list_of[local], strict=True):
+            items = lists.items[lists.starts[d] : lists.starts[d + 1]]
+            flat[row, : len(items)] = items
+        return flat.reshape(*agents.shape, self.n_stages)
 
 
 class Shape(NamedTuple):
@@ -178,6 +197,8 @@ def _apply(here: OnShard, shape: Shape, edit: Edit, labels: Array) -> None:
     if edit.division is not None:
         side, _ = _divided(here, shape, labels == edit.first, edit.division)
         labels[side == 2] = edit.second
+    elif edit.agent >= 0:
+        labels[here.local(np.array([edit.agent]))[1]] = edit.second
     else:
         labels[labels == edit.second] = edit.first
         labels[labels == edit.last] = edit.second
@@ -213,24 +234,20 @@ def longest_list(shard: Shard, _: Any) -> int | str:
 
 
 def look(shard: Shard, shared: tuple[Shape, Placing, Array]) -> Look:
-    """Place the agents of a shard, and count."""
-    shape, placing, on_record = shared
+    """Place the agents of a shard, count, and answer about some of them."""
+    shape, placing, asked = shared
     here, labels, n = on_shard(shard), labels_of(shard, shape, placing), placing.n_clusters
+    here = here._replace(n_stages=shape.pairs[0])
     pairs = np.zeros((n, *shape.pairs))
     count_pairs(here.lists, labels, n, pairs)
     numbers = np.empty((PURPOSES, n, 2))
     agents = np.empty((PURPOSES, n, 2), dtype=np.int64)
     choose_members(labels, here.first_agent, placing.last_key, numbers, agents)
-    said = np.full((*agents.shape, shape.pairs[0]), -1, dtype=np.int32)
-    for at in np.ndindex(agents.shape):
-        if agents[at] >= 0:
-            d = here.lists.list_of[agents[at] - here.first_agent]
-            items = here.lists.items[here.lists.starts[d] : here.lists.starts[d + 1]]
-            said[at][: len(items)] = items
-    recorded = np.full(len(on_record), -1, dtype=np.int32)
-    where, local = here.local(on_record)
-    recorded[where] = labels[local]
-    return Look(pairs, np.bincount(labels, minlength=n), numbers, agents, said, recorded)
+    answers = np.full(len(asked), -1, dtype=np.int32)
+    where, local = here.local(asked)
+    answers[where] = labels[local]
+    sizes = np.bincount(labels, minlength=n)
+    return Look(pairs, sizes, numbers, agents, here.said(agents), answers, here.said(asked))
 
 
 def add_looks(one: Look, other: Look) -> Look:
@@ -250,6 +267,7 @@ def add_looks(one: Look, other: Look) -> Look:
         chosen(one.agents, other.agents),
         chosen(one.lists, other.lists),
         np.maximum(one.labels, other.labels),
+        np.maximum(one.said, other.said),
     )
 
 
