@@ -18,8 +18,10 @@ from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import DataError
 from permix.mallows import fit as fitting
+from permix.mallows.rounds.drawn import Draws
 from permix.mallows.rounds.levels import LevelRounds
 from permix.mallows.rounds.sharded import ShardedRounds
+from permix.mallows.rounds.sums import SumRounds
 from permix.runtime.exact_sums import grid_of, on_grid
 from permix.runtime.executors import Here
 
@@ -150,13 +152,86 @@ def renamed(votes):
     return votes._replaced(items=tuple(f"item {name}" for name in votes.items))
 
 
-@pytest.mark.usefixtures("small_samples")
-def test_what_cannot_be_fitted_in_shards(votes):
-    subsets = permix.Rankings.from_orders(
-        [order[order >= 0][:4].tolist() for order in votes.orders], items=votes.items, unlisted="unknown"
+@pytest.fixture(scope="module")
+def open_votes(votes):
+    """700 rankings of four of nine items, which leave the others open, among 500 lists; many say the same."""
+    orders = [order[order >= 0] for order in votes.orders]
+    few = permix.Rankings.from_orders(
+        [np.sort(order[:3])[:: 1 - 2 * (at % 2)].tolist() for at, order in enumerate(orders[:700])],
+        items=votes.items,
+        unlisted="unknown",
     )
-    with pytest.raises(DataError, match="must be full rankings, or top lists"):
-        fitted(Sharded.of(subsets, 2))
+    tables = permix.Preferences.from_rankings(few), permix.Preferences.from_rankings(votes[700:1200])
+    return permix.Preferences.concat(tables)
+
+
+def three(items):
+    rng = np.random.default_rng(0)
+    centers = np.stack([rng.permutation(9) for _ in range(3)]).astype(np.int32)
+    return MallowsComponents(items, np.array([0.5, 0.3, 0.2]), centers, np.array([0.31, 0.52, 0.77]))
+
+
+DRAWS = Draws(np.array([3, 4], dtype=np.uint64), 5, 2, 4)
+
+
+def test_rows_that_are_drawn_do_not_depend_on_shards(open_votes, monkeypatch):
+    """The broken twin: random numbers by the number of a row in its shard."""
+
+    def steps():
+        for n in (1, 2, 7):
+            data = Sharded.of(open_votes, n, Here(1))
+            yield ShardedRounds(data, 3, 10.0, drawn=True).drawn_step(three(open_votes.items), DRAWS)
+
+    first, *others = steps()
+    for total, statistics in others:
+        assert float(total) == float(first[0])
+        assert total.standard_error == first[0].standard_error
+        for found, known in zip(statistics, first[1], strict=True):
+            assert np.array_equal(found, known)
+    numbered = lambda table: np.arange(len(table), dtype=np.uint64)  # noqa: E731
+    monkeypatch.setattr("permix.mallows.rounds.sharded.names_of_rows", numbered)
+    assert len({float(total) for total, _ in steps()}) == 3
+
+
+def test_rows_that_are_drawn_are_on_average_as_exact_sums_say(open_votes):
+    """Log-likelihood, shares and tournaments of many rounds, against sums over all orders."""
+    components = three(open_votes.items)
+    table = open_votes.collapse()[:40]
+    table = table._replaced(counts=np.ones(40, dtype=np.int64))
+    rounds = ShardedRounds(Sharded.of(table, 2, Here(1)), 3, 10.0, drawn=True, repeats=1.0)
+    profile = Profile.of(table)
+    assert len(profile.partitioned) + len(profile.sampled) > 0
+    exact = [part.e_step(components, None, True) for part in (SumRounds(profile, 3), LevelRounds(profile, 3))]
+    found = [rounds.drawn_step(components, DRAWS._replace(sweep=sweep)) for sweep in range(400)]
+    for name in ("members", "wins", "rankings"):
+        truth = sum(getattr(statistics, name) for _, statistics in exact)
+        drawn = np.array([getattr(statistics, name) for _, statistics in found])
+        error = drawn.std(axis=0) / np.sqrt(len(drawn))
+        assert np.abs(drawn.mean(axis=0) - truth).max() <= 5.0 * error.max() + 0.01 * table.n_agents
+    totals = np.array([float(total) for total, _ in found])
+    said = np.mean([total.standard_error**2 for total, _ in found])
+    # The logarithm of an unbiased estimate is too small by half its variance.
+    truth = sum(value for value, _ in exact)
+    assert totals.mean() + said / 2 == pytest.approx(truth, abs=4.0 * totals.std() / 20 + 0.25 * said)
+    assert 0.7 < totals.std() / np.sqrt(said) < 1.4
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_rows_that_leave_items_open_are_fitted_in_shards(open_votes):
+    one, other = (
+        permix.MallowsMixture(2, random_state=0, n_init=2, n_particles=2, max_iter=12).fit(
+            Sharded.of(open_votes, n, Here(1))
+        )
+        for n in (1, 3)
+    )
+    assert_same(one, other)
+    error = one.log_likelihood_.standard_error
+    assert 0.0 < error == other.log_likelihood_.standard_error
+    scores = one.score_samples(open_votes, n_samples=64)
+    assert float(one.log_likelihood_) == pytest.approx(scores.sum(), abs=5 * error + 2)
+
+
+def test_other_models_say_that_they_take_no_shards(votes):
     with pytest.raises(DataError, match="AngleMixture is not fitted to data in shards yet"):
         permix.AngleMixture(2).fit(Sharded.of(votes, 2))
 
