@@ -40,7 +40,7 @@ def test_the_same_however_agents_are_divided(votes, executor):
 
 def test_a_sample_is_one_of_agents(votes):
     """Every agent is as likely to be in it: shares of a row that stands for many are those of its count."""
-    data = Sharded.of(votes, 3)
+    data = Sharded.of(votes, 3, Here(1))
     table = data.distinct(10**6)
     row = int(np.argmax(table.counts))
     share = table.counts[row] / table.n_agents

@@ -117,7 +117,7 @@ class ShardedRounds:
     ) -> tuple[float, Statistics]:
         """Return the log-likelihood, and the expected statistics; nothing is drawn."""
         assert rng is None
-        found: Sums = self.data.map(_sums, (self.grids, components, look), Sums.plus)
+        found: Sums = self.data.reduced(_sums, (self.grids, components, look), Sums.plus)
         return float(found.log_likelihood.sum()), found.statistics
 
     def drawn_step(self, components: MallowsComponents, draws: Draws) -> tuple[Estimate, Statistics]:
@@ -138,7 +138,7 @@ class ShardedRounds:
         return Estimate(float(total), math.sqrt(drawn.variance * self.repeats + (0.5 * missing) ** 2))
 
     def _drawn(self, components: MallowsComponents, draws: Draws) -> tuple[Sums, DrawnSums]:
-        sums: tuple[Sums, DrawnSums] = self.data.map(_drawn_sums, (self.grids, components, draws), _both)
+        sums: tuple[Sums, DrawnSums] = self.data.reduced(_drawn_sums, (self.grids, components, draws), _both)
         return sums
 
     def log_joint(self, components: MallowsComponents) -> Array:
@@ -153,7 +153,7 @@ class ShardedRounds:
         self, components: MallowsComponents, k: int, shares: Array, leads: Array, least: float
     ) -> Array:
         """Return by how much the log-likelihood rises if neighbors in center k change places, (m - 1,)."""
-        return np.asarray(self.data.map(_gains, (self.grids, components, k), np.add))
+        return np.asarray(self.data.reduced(_gains, (self.grids, components, k), np.add))
 
 
 def n_sampled(data: Sharded) -> int:
