@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,10 @@ from permix.data.shards.names import said_of_several
 from permix.data.shards.notes import repeat_notes
 from permix.data.shards.sources import File, Partition, Rows, executor_of, sources_of
 from permix.errors import Argument, DataError, PermixWarning, ShardError
+from permix.files import PathLike
 from permix.runtime.executors import Executor, Here, Recipe, Reduce, new_token
-from permix.runtime.fingerprint import digest
+from permix.runtime.fingerprint import digest, fingerprint
+from permix.runtime.journal import Journal
 
 Source = File | Rows | Partition
 
@@ -63,6 +66,7 @@ class Sharded:
         items: Iterable[Label] | None = None,
         unlisted: str | None = None,
         rules: Rules | None = None,
+        store: PathLike | None = None,
     ) -> None:
         """Look at all shards once; what is wrong with one is said now."""
         if not sources:
@@ -104,6 +108,11 @@ class Sharded:
         self.recipes = recipes("", [each.n_agents for each in facts])
         if rules is not None and rules.min_support > 0:
             self._leave_weak_out(rules, recipes)
+        self.journal = None
+        if store is not None:
+            # Agents who were left out, and what rows that leave items out mean, show in these.
+            about = (self.digest, self.items, unlisted, self.agents_before)
+            self.journal = Journal(Path(store), fingerprint(about))
         repeat_notes([each.notes for each in facts], names)
         _warn_of_names(self.items, facts, names)
 
@@ -131,7 +140,13 @@ class Sharded:
         self.cleaned["agents who then say too little: left out"] = n_before - self.n_agents
 
     @classmethod
-    def of(cls, table: Rankings | Preferences, n_shards: int, executor: Executor | None = None) -> Sharded:
+    def of(
+        cls,
+        table: Rankings | Preferences,
+        n_shards: int,
+        executor: Executor | None = None,
+        store: PathLike | None = None,
+    ) -> Sharded:
         """Divide a table that is here."""
         if n_shards < 1:
             raise DataError(f"n_shards={n_shards} must be at least 1")
@@ -141,7 +156,7 @@ class Sharded:
             for first, last in pairwise(ends)
             if last > first
         ]
-        return cls(sources, executor, table.items)
+        return cls(sources, executor, table.items, store=store)
 
     def __repr__(self) -> str:
         shards = "shard" if self.n_shards == 1 else "shards"
@@ -166,6 +181,17 @@ class Sharded:
         """Return ``work(shard, shared)`` of all shards as a list, or reduced, in their order."""
         return self.executor.map_shards(work, self.recipes, shared, reduce)
 
+    def reduced(self, work: Callable[[Shard, Any], Any], shared: Any, reduce: Reduce) -> Any:
+        """Return ``work(shard, shared)`` of all shards, reduced; out of the store, where that has it.
+
+        Results are numbers, arrays and tuples of them; ``shared`` says all that they depend on.
+        """
+
+        def compute() -> Any:
+            return self.map(work, shared, reduce)
+
+        return compute() if self.journal is None else self.journal.get((work, shared), compute)
+
     def forget(self) -> None:
         """Let workers let go of what they keep; it is read again where it is needed."""
         self.executor.forget(self.recipes)
@@ -186,7 +212,13 @@ class Sharded:
 
 
 def read_sharded(
-    data: Any, *, executor: Executor | None = None, client: Any = None, items: Any = None, **options: Any
+    data: Any,
+    *,
+    executor: Executor | None = None,
+    client: Any = None,
+    items: Any = None,
+    store: PathLike | None = None,
+    **options: Any,
 ) -> Sharded:
     """Read rankings or preferences that are in several files, or in the partitions of a Dask collection.
 
@@ -204,6 +236,9 @@ def read_sharded(
         A Dask cluster, instead of ``executor``.
     items : sequence, optional
         All items, in this order. Left out, those found, numbers first, then names, each sorted.
+    store : path, optional
+        A folder that keeps the sums of every iteration of fits to these data: a fit whose client was killed
+        goes on where it stopped when it is begun again in the same way, to the same bytes.
     **options
         Passed on to :func:`permix.read`, or to :func:`permix.from_frame` and ``Rankings.from_orders``.
 
@@ -217,7 +252,7 @@ def read_sharded(
     rules = Rules(min_support=options.pop("min_support", 0.0), min_answers=options.get("min_answers", 1))
     given = tuple(sorted(options.items()))
     sources = sources_of(data, partial(File, options=given), partial(Partition, options=given))
-    return Sharded(sources, executor_of(executor, client), items, options.get("unlisted"), rules)
+    return Sharded(sources, executor_of(executor, client), items, options.get("unlisted"), rules, store)
 
 
 # What decides by all data, and what shards do not keep: with why.
