@@ -87,7 +87,7 @@ class BlockFit:
             labels,
             int(labels.max()) + 1,
             draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=recurrence_of(drawn[..., compared], labels[compared]).n_chains > 0,
+            recur=recurrence_of(drawn[..., compared], labels[compared]).n_chains / drawn.shape[0],
         )
 
     @property
