@@ -419,3 +419,8 @@ def test_on_workers_that_are_killed(votes, cluster, n_kills):
             done.set()
             thread.join()
         assert len(killed) == n_kills
+
+
+def test_what_cannot_be_fitted_in_shards(votes):
+    with pytest.raises(DataError, match="not fitted to data in shards yet"):
+        permix.AngleClassifier().fit(Sharded.of(votes, 2), [0] * 1500)
