@@ -342,11 +342,12 @@ def _joined(one: Preferences | None, other: Preferences | None, most: int) -> Pr
 
 def _smallest(one: Chosen, other: Chosen, most: int) -> Chosen:
     numbers = np.concatenate([one.numbers, other.numbers])
+    agents = np.concatenate([one.agents, other.agents])
     both = Preferences.concat([one.table, other.table])
     if len(numbers) <= most:
-        return Chosen(both, numbers)
+        return Chosen(both, numbers, agents)
     kept = np.flatnonzero(numbers <= np.partition(numbers, most - 1)[most - 1])
-    return Chosen(both._take(kept), numbers[kept])
+    return Chosen(both._take(kept), numbers[kept], agents[kept])
 
 
 def _chosen(shard: Shard, shared: tuple[Array, int]) -> Chosen:
