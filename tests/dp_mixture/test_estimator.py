@@ -347,6 +347,13 @@ def test_chains_that_never_move_say_so():
         frozen.fit(X)
 
 
+def test_groups_of_one_row_each_are_said_to_be_none():
+    X = np.random.default_rng(0).normal(size=(12, 300))
+    known = permix.Gaussian(noise_scale=0.3, prior_scale=1.0, prior_mean=0.0)
+    with pytest.warns(PermixWarning, match="12 of the 12 rows are groups of their own"):
+        quick(known, n_draws=4, n_burn_in=2).fit(X)
+
+
 def test_a_concentration_is_learned_whatever_the_moves():
     X = np.random.default_rng(2).normal(size=(20, 1))
     prior = permix.DirichletProcess(permix.Gamma(1.0, 1.0))
