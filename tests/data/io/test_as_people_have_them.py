@@ -564,3 +564,8 @@ def test_merged_cells_are_told(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         permix.read(saved("B1:C1"))
+
+
+def test_nul_characters_are_no_names(read):
+    with pytest.raises(FileFormatError, match="line 2: a NUL character"):
+        read("voter,pos1\n1,\0\n2,P\n")
