@@ -147,7 +147,7 @@ def how_often(found: Sequence[int], n_runs: int, run: str, never: int) -> str:
     >>> how_often([8, 8, 6, 7, 6, 1], 8, "restart", 1)
     'groups 1 and 2 recur in all 8 restarts, group 4 in 7, groups 3 and 5 in 6, and group 6 in no other'
     """
-    said = []
+    said: list[str] = []
     for times in sorted(set(found), reverse=True):
         which = [k for k, each in enumerate(found) if each == times]
         runs = all_of(n_runs, run) if times == n_runs else f"{times}"
