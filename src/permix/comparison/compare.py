@@ -15,7 +15,7 @@ import numpy as np
 from permix.comparison.forms import Form, divided, form_of
 from permix.comparison.result import ModelComparison, Scored, comparison_of
 from permix.data.labels import Array
-from permix.errors import DataError, PermixError, PermixWarning
+from permix.errors import Argument, DataError, PermixError, PermixWarning
 from permix.estimators.checks import Real, Whole
 from permix.estimators.comparable import Comparable, Way, comparable_of
 from permix.estimators.known import memberships_of
@@ -146,8 +146,10 @@ def compare(
         if stopped:
             raise KeyboardInterrupt
         why = "; ".join(f"{name} {reason}" for name, reason in left_out.items())
-        late = any(reason == NO_TIME for reason in left_out.values())
-        raise (OutOfTime if late else DataError)(f"no model could be compared: {why}")
+        if any(reason == NO_TIME for reason in left_out.values()):
+            more = ("; allow more ", Argument("minutes"), ", or look at fewer, with ", Argument("max_size"))
+            raise OutOfTime(f"no model could be compared: {why}", *more)
+        raise DataError(f"no model could be compared: {why}")
     if stopped:
         done = ", ".join(entry.label for entry in scored)
         warnings.warn(f"stopped by the user; kept what was finished: {done}", PermixWarning, stacklevel=2)

@@ -79,8 +79,8 @@ def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
             f"{path} is a folder, not a file, and no ballots of Dominion or Hart lie in it"
         )
     check_file(path)
-    named = _says_layout(options) or options.get("agent_column") or options.get("count_column")
-    conversation = None if named else _polis(path, options)
+    said = _says_layout(options) or any(options.get(name) for name in ("agent_column", "count_column"))
+    conversation = None if said else _polis(path, options)
     if conversation is not None:
         return clean(conversation, **rules) if rules else conversation
     kind = kind_of(path).name
