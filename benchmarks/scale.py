@@ -82,7 +82,7 @@ def measure(folder: str, on_dask: bool, few: bool, n_sweeps: int) -> dict[str, A
     where = {"client": client} if on_dask else {"executor": Here(2, most_held=4 if few else None)}
     *read, data = timed(lambda: permix.read_sharded(folder, **where))
     rng = np.random.default_rng(0)
-    centers = np.stack([rng.permutation(N_ITEMS) for _ in range(N_GROUPS)]).astype(np.int32)
+    centers = np.stack([rng.permutation(data.n_items) for _ in range(N_GROUPS)]).astype(np.int32)
     components = MallowsComponents(data.items, np.full(N_GROUPS, 0.25), centers, np.full(N_GROUPS, 0.02))
     rounds = sharded.ShardedRounds(data, N_GROUPS, 7.0)
     sweeps = [timed(lambda: rounds.e_step(components, None, True)) for _ in range(n_sweeps)]
@@ -95,6 +95,7 @@ def measure(folder: str, on_dask: bool, few: bool, n_sweeps: int) -> dict[str, A
         client.close()
     return {
         "agents": data.n_agents,
+        "items": data.n_items,
         "read": read,
         "first": sweeps[0][:2],
         "sweep": later,
@@ -124,7 +125,8 @@ def main(words: list[str]) -> None:
             for what, name in (("read", "read"), ("first sweep", "first"), ("a later one", "sweep"))
         }
         print(
-            f"{row['agents']:,} agents: {', '.join(f'{what} {took}' for what, took in each.items())}; "
+            f"{row['agents']:,} agents over {row['items']} items: "
+            f"{', '.join(f'{what} {took}' for what, took in each.items())}; "
             f"{row['gigabytes']:.2f} GB; {row['sent'] / 1e6:.2f} MB sent and {row['gotten'] / 1e6:.2f} MB "
             f"gotten back a sweep; {row['per_agent']:.4f} per agent",
             flush=True,
