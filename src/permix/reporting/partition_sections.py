@@ -106,8 +106,8 @@ def groups_table(groups: Sequence[LineGroup], n_chains: int, what: str, some: st
         ("group", what, "share", "how sure", "found in chains", *([f"which {what}"] if which else [])),
         tuple(rows),
         f"{capital(what)}: members in the partition nearest to all draws. Share: mean over draws, with a 90% "
-        f"interval{theirs}. How sure: how probably a member is with its fellow members. Found in chains: those "
-        f"most of whose draws have a group that shares 60% of the members of both.{some}",
+        f"interval{theirs}. How sure: how probably a member is with its fellow members. Found in chains: "
+        f"those most of whose draws have a group that shares 60% of the members of both.{some}",
     )
 
 
