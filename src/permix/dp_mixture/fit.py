@@ -33,8 +33,8 @@ from permix.partitions.geometry import how_sure
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, nearest_partition
+from permix.runtime.fingerprint import digest
 from permix.sampling import Draws, run_chains
-from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
 # Parameters of groups are averaged over so many draws of missing cells given the groups, so many sweeps each.
@@ -75,7 +75,7 @@ class MixtureFit(EstimatedPartition):
             self.labels,
             self.n_clusters,
             draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains > 0,
+            recur=self.recurrence.n_chains / len(drawn),
         )
 
     @property

@@ -65,6 +65,24 @@ def pack_mixture(fit: Any) -> Content:
     return Content({"items": fit.components.items, **facts}, arrays)
 
 
+# How many agents there are, of whom the rows of a fit are a sample.
+SAMPLED_FROM = field("int64", 1, optional=True)
+
+
+def pack_sampled_from(fit: Any) -> dict[str, Array]:
+    """Return that number, where there is one."""
+    return {} if fit.sampled_from is None else {"sampled_from": np.array([fit.sampled_from])}
+
+
+def sampled_from(arrays: Mapping[str, Array]) -> int | None:
+    """Return it as it was saved; there are no fewer agents than in the sample."""
+    if "sampled_from" not in arrays:
+        return None
+    n_agents = int(arrays["sampled_from"][0])
+    require(n_agents >= int(arrays["counts"].sum()), "agents of a sample")
+    return n_agents
+
+
 def _list_of(kind: type, what: str) -> Made:
     def checked(value: Any) -> list[Any]:
         require(isinstance(value, list) and all(isinstance(entry, kind) for entry in value), what)
@@ -173,11 +191,16 @@ def pack_partitions(fit: Any) -> Content:
     return Content(facts, {**arrays, "point_estimate": np.asarray(fit.estimate.labels)})
 
 
-def partitions_of(saved: Saved, learned: bool) -> tuple[Draws, PointEstimate]:
-    """Return draws and point estimate; ``learned``: whether the draws have a concentration."""
+def partitions_of(
+    saved: Saved, learned: bool, *, of_sample: bool = False
+) -> tuple[Draws, PointEstimate]:
+    """Return draws and point estimate; ``learned``: whether the draws have a concentration.
+
+    Labels that are those of a sample may lack groups.
+    """
     draws = draws_of(saved)
-    numbers = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1
-    require(np.array_equal(draws.arrays["n_groups"], numbers), "n_groups")
+    numbers, found = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1, draws.arrays["n_groups"]
+    require(bool(np.all(numbers <= found)) if of_sample else np.array_equal(found, numbers), "n_groups")
     require(len(draws.seeds) == saved.sizes["chains"], "seeds")
     require(("concentration" in draws.arrays) == learned, "concentration")
     return draws, estimate_from(saved.arrays["point_estimate"], saved.facts)
