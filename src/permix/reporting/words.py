@@ -147,7 +147,7 @@ def how_often(found: Sequence[int], n_runs: int, run: str, never: int) -> str:
     >>> how_often([8, 8, 6, 7, 6, 1], 8, "restart", 1)
     'groups 1 and 2 recur in all 8 restarts, group 4 in 7, groups 3 and 5 in 6, and group 6 in no other'
     """
-    said = []
+    said: list[str] = []
     for times in sorted(set(found), reverse=True):
         which = [k for k, each in enumerate(found) if each == times]
         runs = all_of(n_runs, run) if times == n_runs else f"{times}"
@@ -193,8 +193,8 @@ def told_apart(values: Sequence[float]) -> list[str]:
 
     Examples
     --------
-    >>> told_apart([141.517, 140.484, 138.43]), told_apart([214.969, 214.896]), told_apart([5137.2, 4185.4])
-    (['141.5', '140.5', '138.4'], ['214.97', '214.90'], ['5,137', '4,185'])
+    >>> told_apart([141.517, 140.484, 138.43]), told_apart([214.969, 214.62]), told_apart([5137.2, 4185.4])
+    (['141.5', '140.5', '138.4'], ['214.97', '214.62'], ['5,137', '4,185'])
     """
     known = [value for value in map(float, values) if math.isfinite(value)]
     size, gap = max(map(abs, known), default=0.0), max(known, default=0.0) - min(known, default=0.0)
@@ -203,4 +203,5 @@ def told_apart(values: Sequence[float]) -> list[str]:
     decimals = max(0, *digits)
     if decimals > MOST_DECIMALS:
         return [number(float(value)) for value in values]
-    return [f"{value:,.{decimals}f}" if math.isfinite(value) else "–" for value in map(float, values)]
+    # + 0.0: no minus before a zero.
+    return [f"{value + 0.0:,.{decimals}f}" if math.isfinite(value) else "–" for value in map(float, values)]

@@ -102,6 +102,11 @@ def _polis(path: PathLike, options: Mapping[str, Any]) -> Preferences | None:
         return None
     from permix.data.io.polis import is_polis, read_polis_votes
 
+    if b"comment-body" in first and b"voter-id" not in first:
+        raise DataError(
+            f"{path}: the statements of a Polis conversation, and no votes; read votes.csv or "
+            "participants-votes.csv, which lie beside it: they take the texts from here"
+        )
     if is_polis(path) is None:
         return None
     _refuse_options(path, [name for name in options if name not in ("group_columns", "ignore")], "polis")

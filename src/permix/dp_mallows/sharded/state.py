@@ -197,7 +197,7 @@ class ShardedState(ListState):
         self.placing = self._placing_of(arrays)
         self._room_for(np.asarray(arrays["places"]))
         if self.n_clusters != self.placing.n_clusters:
-            raise DataError("the checkpoint's clusters and how agents are placed do not fit together")
+            raise DataError("the checkpoint's groups and how agents are placed do not fit together")
         self.seen = self._look()
         self._restore_clusters(arrays)
 
