@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -171,6 +172,36 @@ def cluster():
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as started:
         yield started
+
+
+def test_chains_on_workers(votes, cluster, monkeypatch):
+    """Chains of DPMallowsMixture over two worker processes, too; the labels stay with the workers."""
+    from distributed import Client
+
+    from permix.dp_mallows.sharded import fit as chains
+    from permix.runtime.on_dask import OnDask
+
+    monkeypatch.setattr(chains, "MANY_AGENTS", 200)
+    monkeypatch.setattr(chains, "ON_RECORD", 100)
+    few = {
+        "n_draws": 4,
+        "n_burn_in": 1,
+        "n_chains": 1,
+        "random_state": 0,
+        "progress": False,
+        "prior_rate": 1.0,
+    }
+
+    def draws(data):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # chains this short disagree
+            return permix.DPMallowsMixture(**few).fit(data)._fit.draws.arrays
+
+    here = draws(Sharded.of(votes, 1, Here(1)))
+    with Client(cluster) as client:
+        there = draws(Sharded.of(votes, 5, OnDask(client)))
+    for name, array in here.items():
+        assert there[name].tobytes() == array.tobytes(), name
 
 
 @pytest.mark.usefixtures("small_samples")

@@ -268,6 +268,7 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
 def _row_labels(fit: DPMallowsFit) -> Array:
     if fit.sampled_from is not None:
         raise AttributeError(
-            "rows of data in shards are not here: permix.predict_shards(model, data, folder) writes their groups"
+            "rows of data in shards are not here: permix.predict_shards(model, data, folder) writes "
+            "their groups"
         )
     return fit.row_labels

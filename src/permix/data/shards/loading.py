@@ -66,7 +66,9 @@ class Shard:
         if len(numbers) > most:
             kept = np.sort(np.argpartition(numbers, most - 1)[:most])
         each = self.table._take(self.row_of[kept])
-        return Chosen(each._replaced(counts=np.ones(len(kept), dtype=np.int64)), numbers[kept], self.first + kept)
+        return Chosen(
+            each._replaced(counts=np.ones(len(kept), dtype=np.int64)), numbers[kept], self.first + kept
+        )
 
 
 def facts_of(source: Callable[[], Table]) -> Facts:

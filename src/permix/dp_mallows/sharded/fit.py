@@ -34,7 +34,7 @@ from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.sharded.moves import PlaceAll, ShardedSplitMerge
 from permix.dp_mallows.sharded.singles import Singles
 from permix.dp_mallows.sharded.state import CENTERS, SIZES, THETA, ShardedModel, ShardedState
-from permix.dp_mallows.sharded.work import Placing, add_looks, look, longest_list
+from permix.dp_mallows.sharded.work import Placing, add_looks, longest_list, look
 from permix.dp_mallows.state import ListModel, list_model
 from permix.errors import Argument, DataError, ShardError
 from permix.estimators.ranking_lists import as_top_lists
@@ -58,7 +58,8 @@ def fit_shards(data: Sharded, settings: DPMallowsParameters) -> DPMallowsFit:
     """Run chains on top lists in shards; few agents are fitted as a table, by its sampler."""
     if settings.sampler != "exact":
         raise DataError(
-            Argument("sampler", settings.sampler), " visits one ranking after another; data in shards take exact"
+            Argument("sampler", settings.sampler),
+            " visits one ranking after another; data in shards take exact",
         )
     try:
         if data.n_agents <= MANY_AGENTS:
@@ -75,7 +76,8 @@ def _fit_shards(data: Sharded, settings: DPMallowsParameters) -> DPMallowsFit:
     refuse_too_many_agents(np.array([data.n_agents]))
     if settings.assignments == "collapsed":
         raise DataError(
-            Argument("assignments", "collapsed"), " visits agents one by one; in shards they are placed in parallel"
+            Argument("assignments", "collapsed"),
+            " visits agents one by one; in shards they are placed in parallel",
         )
     n_stages = stages_of(data)
     key = stream_key(seed_sequence(settings.random_state).spawn(1)[0])
@@ -149,7 +151,9 @@ def sharded_model(
     initial = settings.n_initial_clusters
     most = settings.partition_prior().most_clusters(data.n_agents)
     if initial is not None and initial > min(most, len(on_record)):
-        raise DataError(Argument("n_initial_clusters", initial), f" are more than {min(most, len(on_record))}")
+        raise DataError(
+            Argument("n_initial_clusters", initial), f" are more than {min(most, len(on_record))}"
+        )
     orders, lengths, counts = (np.asarray(a) for a in (sample.orders, sample.lengths, sample.counts))
     known = (settings.rates, settings.strength, settings.partition_prior(), settings.learned())
     # The integrals are tabulated for all agents, and for all stages.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from permix.data.labels import Array
@@ -217,12 +218,13 @@ class ShardedState(ListState):
             and edit_words.shape == (len(edits), n_items, 1)
             and np.shape(arrays["edit_theta"]) == (len(edits), n_stages, 2)
             and all(_are_places(each, n_items) for each in (words, *edit_words))
+            and bool(((edits[:, :3] >= 0) & (edits[:, :3] < n + len(edits))).all())
         )
         if not proper:
             raise DataError("the checkpoint's placing of agents is damaged")
         found = []
-        for at, (*clusters, agent, splits) in enumerate(edits.tolist()):
-            division = Division(
+        for at, (first, second, last, agent, splits) in enumerate(edits.tolist()):
+            division: Division | None = Division(
                 edit_words[at],
                 np.ascontiguousarray(arrays["edit_theta"][at]),
                 float(arrays["edit_odds"][at]),
@@ -230,7 +232,8 @@ class ShardedState(ListState):
                 np.ascontiguousarray(arrays["edit_division_keys"][at]),
             )
             own_key = np.ascontiguousarray(arrays["edit_keys"][at])
-            found.append(Edit(*clusters, division if splits else None, agent, own_key))
+            division = division if splits else None
+            found.append(Edit(first, second, last, division, agent, own_key))
         return Placing(words, theta, log_shares, key, seated, tuple(found), self.chain)
 
 
