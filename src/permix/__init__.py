@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from permix.data import read_ballots as read_ballots
     from permix.data import read_preflib as read_preflib
     from permix.data import read_sharded as read_sharded
+    from permix.data import read_sharded_cells as read_sharded_cells
     from permix.data import read_table as read_table
     from permix.data import to_votekit as to_votekit
     from permix.data import write as write
@@ -93,7 +94,8 @@ _HOME = {
         "permix.comparison.compare": "compare",
         "permix.consensus.kemeny": "KemenyResult kemeny",
         "permix.data": "Ballots Preferences Rankings clean from_frame from_votekit read read_ballots "
-        "read_preflib read_sharded read_table to_votekit write write_preflib write_table",
+        "read_preflib read_sharded read_sharded_cells read_table to_votekit write write_preflib "
+        "write_table",
         "permix.data.cells": "Cells",
         "permix.data.distances": "distance distance_matrix",
         "permix.data.io.cells_io": "read_cells",

@@ -17,6 +17,7 @@ from permix.angle import data as angle_data
 from permix.angle.components import AngleComponents
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
+from permix.angle.passes import sums as passes
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from tests.estimators.conventions import few_draws
@@ -128,7 +129,7 @@ def test_the_e_step_of_top_lists_is_exact(t, k, monkeypatch):
     found = angle_data.TopLists(data).weighed(components.tilts, components.offsets)
     for mine, other in zip(found, truth, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-10, atol=1e-10)
-    monkeypatch.setattr(angle_data, "THREADED_ITEMS", 2)
+    monkeypatch.setattr(passes, "THREADED_ITEMS", 2)
     again = angle_data.TopLists(data).weighed(components.tilts, components.offsets)
     np.testing.assert_array_equal(again[1], found[1])
     # Lists that say nothing about what they leave out: another E-step.

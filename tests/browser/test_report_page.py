@@ -109,4 +109,4 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_answer(visit, pages):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
     page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: url.endswith("#main"), timeout=10_000)
+    page.wait_for_url(lambda url: url.endswith("#main"))

@@ -41,6 +41,7 @@ def _pack(fit: AngleFit) -> Content:
     facts |= {"normalizer": fit.components.normalizer, "objective": fit.objective, **parts.NO_DRAWS}
     arrays |= {name: getattr(fit.components, name) for name in ("directions", "concentrations")}
     arrays |= {name: getattr(fit, name) for name in OF_FIT}
+    arrays |= parts.pack_sampled_from(fit)
     if fit.variational is not None:
         arrays |= {f"variational/{name}": getattr(fit.variational, name) for name in VARIATIONAL}
     if fit.evidence is not None:
@@ -91,6 +92,7 @@ def _build(saved: Saved) -> AngleFit:
         evidence=evidence,
         draws=draws,
         baselines=arrays.get("baselines"),
+        sampled_from=parts.sampled_from(arrays),
         **kept,
     )
 
@@ -127,6 +129,7 @@ SCHEMA = Schema(
         "start_objectives": field("real", "starts?", where=fields.finite),
         "guarded": field("bool", "groups"),
         "agreed": field("int64", "groups", where=fields.below("items")),
+        "sampled_from": parts.SAMPLED_FROM,
         **{f"variational/{name}": about for name, about in VARIATIONAL.items()},
         "evidence": field("real", 2, where=fields.not_negative, optional=True),
         **parts.draw_fields(

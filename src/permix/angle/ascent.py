@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.angle.components import EMPTY, AngleComponents, AnglePrior, cap_of, is_expensive
-from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
+from permix.angle.passes.sums import Passes
 from permix.angle.quasi_newton import Summed, rise
 from permix.data.labels import Array
 from permix.distributions.angle.bessel_jit import bessel_ratio
@@ -92,7 +92,7 @@ class Likelihood:
     def objective(self, total: float) -> float:
         return total
 
-    def following(self, sums: Array, masses: Array, data: AngleData) -> Likelihood:
+    def following(self, sums: Array, masses: Array, data: Passes) -> Likelihood:
         """Return the maximum of the likelihood given the sums of one pass: the M-step."""
         found, weights = self.components, masses / masses.sum()
         if found.normalizer != "vmf":
@@ -146,7 +146,7 @@ class Variational:
         """Return the evidence lower bound (equation 14) given Σ ln Σ_k exp(ρ), expectations by quadrature."""
         return total - self.divergence
 
-    def following(self, sums: Array, masses: Array, data: AngleData) -> Variational:
+    def following(self, sums: Array, masses: Array, data: Passes) -> Variational:
         """Return the posterior given the sums of one pass (equations 15 and 19 to 22)."""
         return Variational(updated(self.posterior, self.prior, sums, masses, data.scores), self.prior)
 
@@ -189,7 +189,7 @@ def updated(
 
 
 def climb(
-    point: Any, data: AngleData, max_iter: int, tol: float, follow: Callable[[float], bool] | None = None
+    point: Any, data: Passes, max_iter: int, tol: float, follow: Callable[[float], bool] | None = None
 ) -> Run:
     """Repeat passes until the objective gains less than ``tol`` an agent.
 
@@ -218,7 +218,7 @@ class Climbed(NamedTuple):
 
 
 def best_of_restarts(
-    data: AngleData, settings: AngleParameters, smaller: AngleComponents | None = None
+    data: Passes, settings: AngleParameters, smaller: AngleComponents | None = None
 ) -> Climbed:
     """Fit full rankings by EM or variational inference.
 
@@ -232,7 +232,7 @@ def best_of_restarts(
         return Climbed(run, np.array([run.objective]), False)
 
 
-def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run:
+def single(data: Passes, settings: AngleParameters, prior: AnglePrior) -> Run:
     """Fit one component: Σ y says all, so one pass over the data is enough."""
     sums, n = data.sum_of_scores[:, None], np.array([float(data.n_agents)])
     point: Any
@@ -249,7 +249,7 @@ def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run
     return Run(point, objective, [objective], converged=True)
 
 
-def first_point(tilts: Array, data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Any:
+def first_point(tilts: Array, data: Passes, settings: AngleParameters, prior: AnglePrior) -> Any:
     """Return the point of components with these tilts and equal weights."""
     k, t = tilts.shape
     kappas = np.linalg.norm(tilts, axis=1)
@@ -270,7 +270,7 @@ def first_point(tilts: Array, data: AngleData, settings: AngleParameters, prior:
 
 
 def seeded_tilts(
-    data: AngleData, k: int, rng: np.random.Generator, smaller: AngleComponents | None = None
+    data: Passes, k: int, rng: np.random.Generator, smaller: AngleComponents | None = None
 ) -> Array:
     """Choose k rankings far apart (k-means++ on the sphere) and return tilts towards them.
 
@@ -299,7 +299,7 @@ def weighted(point: Any, weights: Array) -> Any:
 
 
 def _several(
-    data: AngleData,
+    data: Passes,
     settings: AngleParameters,
     prior: AnglePrior,
     display: Display,
@@ -316,7 +316,7 @@ def _several(
     trial, quick = data, settings
     if data.is_full and is_expensive(settings.normalizer_for(data.n_items), data.n_items):
         quick = settings.replaced(normalizer="balanced")  # where exact sums are expensive, the best has them
-    if settings.n_init > 1 and len(data.rankings) * data.n_items > 2 * TRIAL_ENTRIES:
+    if settings.n_init > 1 and data.n_rows * data.n_items > 2 * TRIAL_ENTRIES:
         trial = data.some(max(20 * k, TRIAL_ENTRIES // data.n_items), rng)
     scale = data.n_agents / trial.n_agents
     best: Run | None = None

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 
+from permix.angle.passes.sums import Asked, Passes, Sums, Weighed, list_tables, of_lanes
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.angle.normalizers import log_sums_and_gradients
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from permix.estimators.preference_input import _over_items
+from permix.runtime.exact_sums import grid_of, on_grid
 from permix.runtime.threads import run_in_threads
 
 # A part of the rows, which one thread handles, has about so many entries; there are at most so many parts.
 PART_ENTRIES = 100_000
 MOST_PARTS = 64
-# With fewer items the tables of top lists are too small to be worth a thread each.
-THREADED_ITEMS = 13
-# What one E-step finds: Σ ln density, Σ p y (items, K) and Σ p (K,); and what else it fills where given.
-Weighed = tuple[float, Array, Array]
+# What a pass fills beside its sums, where given.
 Wanted = Array | None
-# Where a climb stands: Σ ln density, its gradient in the tilts (K, items), and Σ p (K,).
-Uphill = tuple[float, Array, Array]
 
 
 @dataclass(eq=False)
-class AngleData:
+class AngleData(Passes):
     """Rows of a table of rankings: full ones, top lists, rankings of subsets, in any mixture."""
 
     rankings: Rankings
@@ -41,6 +37,7 @@ class AngleData:
         rankings = self.rankings
         self.items, self.n_items, self.is_full = rankings.items, rankings.n_items, rankings.is_full
         self.n_agents, self.counts = rankings.n_agents, rankings.counts.astype(np.float64)
+        self.n_rows = len(rankings)
         self.scores = standard_scores(rankings.n_items)  # y of the ranks
 
     def over_parts(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
@@ -52,38 +49,44 @@ class AngleData:
 
     @cached_property
     def sum_of_scores(self) -> Array:
-        """Σ y over all agents; rows must be full."""
+        return self.summed_scores(self.n_agents)
+
+    def summed_scores(self, n_all: int) -> Array:
+        """Return Σ y, rounded as sums over ``n_all`` agents are."""
         from permix.angle.mixture_jit import add_scores
+
+        rounded = on_grid(self.scores, grid_of(n_all, 1.0))
 
         def add(part: tuple[int, int]) -> Array:
             sums = np.zeros(self.n_items)
-            add_scores(*part, self.rankings.orders, self.counts, self.scores, sums)
+            add_scores(*part, self.rankings.orders, self.counts, rounded, sums)
             return sums
 
         return np.asarray(sum(self.over_parts(add)))
 
-    def weighed(
+    def posterior(
         self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
-    ) -> Weighed:
-        """One E-step over full rows, tilts (K, items); ``probabilities`` and ``densities`` are filled."""
+    ) -> None:
+        """Fill P(component | row) (rows, K) and ln density (rows,)."""
+        tilts = np.ascontiguousarray(tilts)
+        asked = Asked(tilts, offsets, False, self.rounding(tilts, offsets))
+        self._pass(asked, probabilities, densities)
+
+    def _pass(self, asked: Asked, shares: Wanted = None, densities: Wanted = None) -> Sums:
         from permix.angle.mixture_jit import responsibilities
 
-        k = len(offsets)
-        shares = np.empty((0, k)) if probabilities is None else probabilities
+        k = len(asked.offsets)
+        shares = np.empty((0, k)) if shares is None else shares
         values = np.empty(0) if densities is None else densities
-        by_item = np.ascontiguousarray(tilts.T)
-        known = (self.rankings.orders, self.counts, self.scores, by_item, offsets)
+        by_item = np.ascontiguousarray(asked.tilts.T)
+        known = (self.rankings.orders, self.counts, self.scores, by_item, asked.offsets, asked.rounding)
 
-        def weigh(part: tuple[int, int], sums: Array, masses: Array) -> float:
-            return responsibilities(*part, *known, shares, values, sums, masses)
+        def weigh(part: tuple[int, int]) -> Sums:
+            found = Sums.zeros(self.n_items, k)
+            responsibilities(*part, *known, shares, values, found.sums, found.masses, found.totals)
+            return found
 
-        return self.added_up(weigh, k)
-
-    def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> Uphill:
-        """Return the log-likelihood and its gradient in the tilts (K, items), by a proper normalizer."""
-        log_sums, expected = log_sums_and_gradients(normalizer, tilts, self.scores)
-        total, sums, masses = self.weighed(tilts, log_weights - log_sums)
-        return total, sums.T - masses[:, None] * expected, masses
+        return reduce(Sums.plus, self.over_parts(weigh))
 
     def added_up(self, task: Callable[[tuple[int, int], Array, Array], float], k: int) -> Weighed:
         """Return the sums of all parts, each of which returns a number and adds to sums and masses."""
@@ -94,12 +97,6 @@ class AngleData:
 
         totals, sums, masses = zip(*self.over_parts(run), strict=True)
         return float(sum(totals)), sum(sums), sum(masses)
-
-    def total_log_density(self, tilts: Array, offsets: Array) -> float:
-        """Return Σ ln density over all agents; for one component Σ y says it without a pass."""
-        if len(offsets) == 1:
-            return float(tilts[0] @ self.sum_of_scores + self.n_agents * offsets[0])
-        return self.weighed(tilts, offsets)[0]
 
     def some(self, n_rows: int, rng: np.random.Generator) -> AngleData:
         """Return so many agents at random, or all where there are no more rows than that."""
@@ -123,33 +120,12 @@ class AngleData:
 class TopLists(AngleData):
     """Full rankings and top lists of few items: one E-step is exact, by tables over subsets of the items."""
 
-    def weighed(
-        self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
-    ) -> Weighed:
-        """One E-step, which finds Σ p E[y | list] in place of Σ p y."""
-        total, sums, masses = self._passed(tilts, offsets, False, probabilities, densities)
-        return total, sums.T, masses
+    def _pass(self, asked: Asked, shares: Wanted = None, densities: Wanted = None) -> Sums:
+        from permix.distributions.angle.lists_jit import LANES, count_lists
 
-    def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> Uphill:
-        """The same pass has the sum over all rankings and its gradient: that of the empty list."""
-        assert normalizer == "exact"
-        return self._passed(tilts, log_weights, True)
-
-    def _passed(
-        self, tilts: Array, offsets: Array, normalized: bool, shares: Wanted = None, densities: Wanted = None
-    ) -> Uphill:
-        """Return Σ ln density, Σ p E[y | list] (K, items), less Σ p E[y] if ``normalized``, and Σ p (K,)."""
-        from permix.distributions.angle.lists_jit import LANES, add_lists, weigh_lists
-
-        k, t, tilts = len(tilts), self.n_items, np.ascontiguousarray(tilts)
-        joint, log_totals, sums = np.empty((k, len(self.rankings))), np.empty(k), np.empty((k, t))
-        firsts = list(range(0, k, LANES))
-        tables = {first: (np.empty((t, t, LANES)), np.empty((1 << t, LANES))) for first in firsts}
-
-        def weigh(first: int) -> None:
-            weigh_lists(first, *self._lists, tilts, self.scores, *tables[first], joint, log_totals)
-
-        self._of_all(weigh, firsts)
+        (tilts, offsets, normalized, rounding), k = asked, len(asked.offsets)
+        joint, log_totals = np.empty((k, self.n_rows)), np.empty(k)
+        tables = list_tables(self, tilts, self._lists, joint, log_totals)
         joint += (offsets - log_totals if normalized else offsets)[:, None]
         largest = joint.max(axis=0)
         joint -= largest
@@ -161,16 +137,21 @@ class TopLists(AngleData):
             shares[:] = joint.T
         if densities is not None:
             densities[:] = values
-        joint *= self.counts
-        masses = joint.sum(axis=1)
-        less = masses if normalized else np.zeros(k)
+        by_lanes = {first: Sums.zeros(self.n_items, k) for first in tables}
+        flows = {first: np.zeros((1 << self.n_items, LANES)) for first in tables}
 
-        def add(first: int) -> None:
-            known = (*self._lists, joint, less, tilts, self.scores, *tables[first])
-            add_lists(first, *known, np.empty((1 << t, LANES)), sums)
+        def count(first: int) -> None:
+            own, known = by_lanes[first], (*self._lists, self.counts, joint, rounding[0], tilts, self.scores)
+            count_lists(first, *known, tables[first][1], flows[first], own.sums, own.masses)
 
-        self._of_all(add, firsts)
-        return float(self.counts @ values), sums, masses
+        of_lanes(self, count, list(tables))
+        found = reduce(Sums.plus, by_lanes.values())
+        subsets = self._subsets
+        flow = np.hstack([each[subsets] for each in flows.values()])[:, :k]
+        rounded = (values + rounding[1]) - rounding[1]
+        rest = ((values - rounded) + rounding[2]) - rounding[2]
+        totals = np.array([self.counts @ rounded, self.counts @ rest])
+        return found._replace(totals=totals, subsets=subsets, flow=flow)
 
     @cached_property
     def _lists(self) -> tuple[Array, Array, Array]:
@@ -180,11 +161,9 @@ class TopLists(AngleData):
         listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
         return listed, np.array(self.rankings.lengths, dtype=np.int64), item_sets(listed)
 
-    def _of_all(self, task: Any, parts: list[Any]) -> None:
-        run_in_threads(task, parts, self.n_jobs if self.n_items >= THREADED_ITEMS else 1)
-
-    def total_log_density(self, tilts: Array, offsets: Array) -> float:
-        return self.weighed(tilts, offsets)[0]
+    @cached_property
+    def _subsets(self) -> Array:
+        return np.unique(self._lists[2])
 
     def dense(self) -> Array:
         """Return the mean of y over all rankings that agree with a row, scaled to length one."""

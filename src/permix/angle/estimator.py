@@ -15,10 +15,12 @@ from permix.angle.predictive import Method
 from permix.angle.rows import row_log_probabilities, row_probabilities
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
+from permix.data.shards.sharded import Sharded
 from permix.errors import Argument, NoSuchAttribute
 from permix.estimators.agent_answers import Completions
 from permix.estimators.base import DrawsMixin, of_fitted
 from permix.estimators.ranking_estimator import FiniteRankingMixture
+from permix.estimators.score_shards import total_score
 from permix.posterior.tree import to_datatree
 
 if TYPE_CHECKING:
@@ -92,6 +94,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
     _fit_to = staticmethod(fit_as_asked)
     _warn_of = staticmethod(angle_results.warn_of)
     _n_samples = 400
+    _takes_shards = True
 
     def _adopt(self, fit: AngleFit) -> Self:
         components = fit.components
@@ -163,9 +166,12 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
         """Return the mean log probability of an agent; a row counts as often as its count says.
 
         Refused under ``normalizer="vmf"``, as are the criteria below: its probabilities do not sum to one, so
-        that they compare with nothing. :meth:`score_samples` has them as they are.
+        that they compare with nothing. :meth:`score_samples` has them as they are. Like :meth:`aic` and
+        :meth:`bic` it takes data in shards (:func:`permix.read_sharded`), too.
         """
         self._comparable()
+        if isinstance(X, Sharded):
+            return total_score(self, X) / X.n_agents
         return super().score(X, y)
 
     def dic(self, X: Any) -> float:
@@ -196,6 +202,8 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
         return fit
 
     def _plug_in(self, X: Any) -> tuple[float, int]:
+        if isinstance(X, Sharded):
+            return total_score(self, X, method="plug-in"), X.n_agents
         rankings = self._new_data(X)
         values, _ = row_log_probabilities(self._fit.components, rankings)
         return float(rankings.counts @ values), rankings.n_agents

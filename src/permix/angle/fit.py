@@ -12,27 +12,30 @@ import numpy as np
 
 from permix.angle.ascent import VariationalPosterior, best_of_restarts
 from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
-from permix.angle.data import AngleData, TopLists, are_top_lists
+from permix.angle.data import AngleData, TopLists, are_top_lists, as_rankings
 from permix.angle.direct import Evidence, resample
 from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.gibbs.stochastic_em import stochastic_em
 from permix.angle.parameters import MOST_EXACT_ITEMS, AngleParameters
+from permix.angle.passes.sharded import ShardedRankings
+from permix.angle.passes.sums import Passes
 from permix.angle.predictive import MOST_NUMBERS, AnglePosteriorDraws, DirectionPosterior, Predictive
 from permix.angle.rows import joint_log_probabilities, normalized, row_probabilities, shared_by_equal_rows
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
+from permix.data.shards.sharded import Sharded
 from permix.distributions.angle.completions import annealing_cost, is_cheap
 from permix.distributions.angle.concentration import draw_from_grid
 from permix.distributions.base import Estimate
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.estimators.known import NOTHING, Known, Memberships
 from permix.posterior import warn_if_chains_disagree
+from permix.runtime.fingerprint import digest
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import seed_sequence
 from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
-from permix.sampling.fingerprint import digest
 
 # SIR is not to be trusted where its candidates are worth fewer than this.
 FEW_CANDIDATES = 100
@@ -43,6 +46,9 @@ ANNEALING_PROPOSALS = 2e8
 FEWEST_ROWS = 10
 # Up to so many items the error of the approximation is known at once.
 CHECKED_ITEMS = 16
+# Of agents in shards: so many different rows are fitted as a table; of more, so many agents are the rows of
+# the fit.
+MOST_ROWS, SHOWN_AGENTS = 40_000, 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +86,14 @@ class AngleFit:
     interrupted: bool = False
     # Mean scores of the data under permix.estimators.baselines.KEPT, where they were asked for.
     baselines: Array | None = None
+    # How many agents were fitted, where data were in shards and rows are a random sample of those agents.
+    sampled_from: int | None = None
     known: Known = NOTHING  # of the rows and items, beside what was fitted
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents were fitted."""
+        return int(self.counts.sum()) if self.sampled_from is None else self.sampled_from
 
     @property
     def n_known(self) -> tuple[int, int]:
@@ -144,8 +157,10 @@ def way_of(rankings: Rankings, settings: AngleParameters) -> str:
     return settings.way_for(rankings.n_items, rankings.is_full, are_top_lists(rankings))
 
 
-def fit_as_asked(rankings: Rankings, settings: AngleParameters) -> AngleFit:
+def fit_as_asked(rankings: Rankings | Sharded, settings: AngleParameters) -> AngleFit:
     """Fit; parameters that a fit to these rankings does not use are refused."""
+    if isinstance(rankings, Sharded):
+        return _fit_shards(rankings, settings)
     settings.refuse_unused(way_of(rankings, settings))
     return fit_angle(rankings, settings)
 
@@ -158,26 +173,30 @@ def fit_angle(
     Most climbs begin with a ``smaller`` mixture of fewer components, where there is one; chains do not.
     """
     data = AngleData(rankings, settings.n_jobs)
-    if settings.n_components > data.n_agents:
-        asked = Argument("n_components", settings.n_components)
-        raise DataError(asked, f" is more than the {data.n_agents} agents; ask for fewer")
-    settings.normalizer_for(data.n_items)  # refuses before any work
-    AnglePrior.of(settings, data.items)  # the same
     way = way_of(rankings, settings)
-    if settings.store is not None and way != "chains":
-        raise DataError("store keeps chains while they run, and this fit has none; leave store out")
+    _check(data, settings, way)
     if way == "climb":
         return _ascent(data, settings, smaller)
     ways = {"sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
     return ways[way](data, settings)
 
 
-def _fitted(
-    data: AngleData, settings: AngleParameters, components: AngleComponents, **found: Any
-) -> AngleFit:
+def _check(data: Passes, settings: AngleParameters, way: str) -> None:
+    """Refuse what does not go together, before any work."""
+    if settings.n_components > data.n_agents:
+        asked = Argument("n_components", settings.n_components)
+        raise DataError(asked, f" is more than the {data.n_agents} agents; ask for fewer")
+    settings.normalizer_for(data.n_items)
+    AnglePrior.of(settings, data.items)
+    if settings.store is not None and way != "chains":
+        raise DataError("store keeps chains while they run, and this fit has none; leave store out")
+
+
+def _fitted(data: Passes, settings: AngleParameters, components: AngleComponents, **found: Any) -> AngleFit:
     """Return a fit with what all ways to it have in common."""
     found.setdefault("agreed", np.zeros(components.n_components, dtype=np.int64))
-    found.setdefault("counts", np.array(data.rankings.counts))
+    if isinstance(data, AngleData):
+        found.setdefault("counts", np.array(data.rankings.counts))
     return AngleFit(settings, components, log_likelihood=_log_likelihood(components, data), **found)
 
 
@@ -188,6 +207,18 @@ def _ascent(data: AngleData, settings: AngleParameters, smaller: AngleComponents
     counts = np.bincount(which, given.counts).astype(np.int64)
     once = given[first]._replaced(counts=counts, agents=None) if len(first) < len(given) else given
     data = (AngleData if data.is_full else TopLists)(once, data.n_jobs)
+    return _climbed(data, data, settings, smaller, which, np.array(given.counts))
+
+
+def _climbed(
+    data: Passes,
+    shown: AngleData,
+    settings: AngleParameters,
+    smaller: AngleComponents | None,
+    which: Array,
+    counts: Array,
+) -> AngleFit:
+    """Fit all data; probabilities are those of the rows ``shown``, each of which is several (``which``)."""
     climbed = best_of_restarts(data, settings, smaller)
     run, point = climbed.run, climbed.run.point
     q = point.posterior if settings.inference == "vi" else None
@@ -198,10 +229,9 @@ def _ascent(data: AngleData, settings: AngleParameters, smaller: AngleComponents
         components = point.components
     order = np.argsort(-components.weights, kind="stable")
     # P(component | row) at the end of the climb, that is under q for variational inference.
-    probabilities = np.ones((len(data.rankings), settings.n_components))
+    probabilities = np.ones((shown.n_rows, settings.n_components))
     if settings.n_components > 1:
-        data.weighed(point.tilts[order], point.offsets[order], probabilities=probabilities)
-    probabilities = probabilities[which]
+        shown.posterior(point.tilts[order], point.offsets[order], probabilities=probabilities)
     components = components.taken(order)
     found: dict[str, Any] = {"agreed": _agreed(components, data)} if q is None else {}
     if q is not None:
@@ -211,8 +241,8 @@ def _ascent(data: AngleData, settings: AngleParameters, smaller: AngleComponents
         settings,
         components,
         **found,
-        probabilities=probabilities,
-        counts=np.array(given.counts),
+        probabilities=probabilities[which],
+        counts=counts,
         history=np.array(run.history),
         start_objectives=climbed.reached,
         guarded=point.guarded[order],
@@ -221,7 +251,39 @@ def _ascent(data: AngleData, settings: AngleParameters, smaller: AngleComponents
     )
 
 
-def _agreed(components: AngleComponents, data: AngleData) -> Array:
+def _fit_shards(data: Sharded, settings: AngleParameters) -> AngleFit:
+    """Fit agents in shards: the rows of the fit are a sample of them.
+
+    Where what they say fits into the memory of the client, as it would for a table, it is fitted there.
+    """
+    try:
+        few = data.distinct(MOST_ROWS)
+        if few is not None:
+            return replace(fit_as_asked(as_rankings(few), settings), sampled_from=data.n_agents)
+        if data.n_items < 3:
+            raise DataError("an angle needs three items or more")
+        rows = ShardedRankings(data, settings.n_jobs)
+        way = settings.way_for(data.n_items, rows.is_full, rows.are_top_lists)
+        settings.refuse_unused(way)
+        _check(rows, settings, way)
+        if way != "climb":
+            raise DataError(
+                f"{data.n_rows:,} rows in shards are fitted by climbing alone, but these data and parameters "
+                "need draws: rankings must be full, or top lists of at most "
+                f"{MOST_EXACT_ITEMS} items, with ",
+                Argument("inference", "em"),
+                "; fit a part of them as one table",
+            )
+        rng = np.random.default_rng(seed_sequence(settings.random_state).spawn(1)[0])
+        shown = rows.some(SHOWN_AGENTS, rng)
+        counts = np.array(shown.rankings.counts)
+        fit = _climbed(rows, shown, settings, None, np.arange(shown.n_rows), counts)
+        return replace(fit, sampled_from=data.n_agents)
+    finally:
+        data.forget()
+
+
+def _agreed(components: AngleComponents, data: Passes) -> Array:
     """Count the items that all members of a component put first: the likelihood has no maximum there.
 
     The sums of the smallest mean scores are then those of the best ranks themselves.
@@ -415,13 +477,13 @@ def _stochastic_em(data: AngleData, settings: AngleParameters) -> AngleFit:
     )
 
 
-def _log_likelihood(components: AngleComponents, data: AngleData) -> Estimate:
+def _log_likelihood(components: AngleComponents, data: Passes) -> Estimate:
     """Return ln P(data) at point estimates.
 
     Rows whose sum needs annealing cost milliseconds each; where there are many, some stand for all, and the
     standard error says what that leaves open. With thousands of items even a few cost minutes: then NaN.
     """
-    if data.is_full:
+    if data.is_full or not isinstance(data, AngleData):
         return Estimate(data.total_log_density(components.tilts, components.offsets))
     cheap = is_cheap(data.rankings)
     total, variance = 0.0, 0.0

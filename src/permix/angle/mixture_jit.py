@@ -47,34 +47,50 @@ def _weigh(row, orders, scores, tilts, offsets, values):
 
 @kernel
 def responsibilities(
-    first, last, orders, counts, scores, tilts, offsets, probabilities, log_densities, sums, masses
+    first,
+    last,
+    orders,
+    counts,
+    scores,
+    tilts,
+    offsets,
+    rounding,
+    probabilities,
+    log_densities,
+    sums,
+    masses,
+    totals,
 ):
     """One E-step and the sums of the M-step after it, in one pass (equations 16 to 20).
 
     ln weight of component k for a row is offsets[k] + Σ_r tilts[order[r], k] scores[r]. Where they have
     rows, ``probabilities`` (rows, K) is filled with P(component | row) and ``log_densities`` with ln Σ_k of
-    the weights; ``sums`` (items, K) and ``masses`` (K,) are increased by Σ p y and Σ p. Returns Σ counts
-    ln Σ_k of the weights.
+    the weights; ``sums`` (items, K), ``masses`` (K,) and ``totals`` (2,) are increased by Σ p y, Σ p and
+    Σ ln Σ_k of the weights, the latter without what its ``rounding`` leaves, and that.
+
+    ``rounding`` (3,) has what is added to a term and taken off again, which rounds it to a grid on which sums
+    have no rounding errors: for shares, for logarithms, and for what their rounding leaves.
     """
     t, n_components = tilts.shape
     values = np.empty(n_components)
-    total = 0.0
+    of_shares, of_logs, of_rest = rounding[0], rounding[1], rounding[2]
     for row in range(first, last):
         log_density = _weigh(row, orders, scores, tilts, offsets, values)
-        total += counts[row] * log_density
+        rounded = (log_density + of_logs) - of_logs
+        totals[0] += counts[row] * rounded
+        totals[1] += counts[row] * (((log_density - rounded) + of_rest) - of_rest)
         if log_densities.size:
             log_densities[row] = log_density
         for k in range(n_components):
             share = np.exp(values[k] - log_density)
             if probabilities.shape[0]:
                 probabilities[row, k] = share
-            values[k] = counts[row] * share
-            masses[k] += values[k]
+            values[k] = share
+            masses[k] += counts[row] * ((share + of_shares) - of_shares)
         for rank in range(t):
             item, score = orders[row, rank], scores[rank]
             for k in range(n_components):
-                sums[item, k] += values[k] * score
-    return total
+                sums[item, k] += counts[row] * ((values[k] * score + of_shares) - of_shares)
 
 
 @kernel

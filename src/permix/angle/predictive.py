@@ -132,7 +132,7 @@ class Predictive(NamedTuple):
     def _full(self, data: AngleData, method: Method) -> Array:
         densities = np.empty(len(data.rankings))
         if method == "plug-in" or (self.closed is None and self.draws is None):
-            data.weighed(self.components.tilts, self.components.offsets, densities=densities)
+            data.posterior(self.components.tilts, self.components.offsets, densities=densities)
             return densities
         if self.closed is not None:
             return self._closed(data, self.closed, second_order=method == "second-order")
@@ -141,7 +141,7 @@ class Predictive(NamedTuple):
         weights, kappas, directions = self.draws.evenly_spaced(PREDICTIVE_DRAWS)
         for parts in zip(weights, directions, kappas, strict=True):
             drawn = AngleComponents(data.items, *parts, self.components.normalizer)
-            data.weighed(drawn.tilts, drawn.offsets, densities=densities)
+            data.posterior(drawn.tilts, drawn.offsets, densities=densities)
             total = np.logaddexp(total, densities)
         return total - np.log(len(weights))
 
@@ -149,7 +149,7 @@ class Predictive(NamedTuple):
         total = np.full(len(data.rankings), -np.inf)
         for known in posteriors:
             cosines = np.empty(len(data.rankings))
-            data.weighed(known.direction[None, :], np.zeros(1), densities=cosines)
+            data.posterior(known.direction[None, :], np.zeros(1), densities=cosines)
             # η = ‖y + β m‖ (section 3.2).
             eta = np.sqrt(1.0 + known.length**2 + 2.0 * known.length * cosines)
             if second_order:

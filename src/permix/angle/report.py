@@ -12,6 +12,7 @@ from permix.angle.results import component_table, consensus_table, remarks, scal
 from permix.data.labels import Array
 from permix.estimators.known import labels_of
 from permix.estimators.share_errors import share_errors, share_interval
+from permix.estimators.wording import part_of_all
 from permix.reporting import ballots
 from permix.reporting.charts import Axis, Interval, dots
 from permix.reporting.chosen_number import chosen_by
@@ -35,10 +36,12 @@ MOST_ITEMS, MOST_GROUPS = 20, 6
 def found_groups(fit: AngleFit) -> RankedGroups:
     """Return the groups as reports describe them."""
     mixture, counts = fit.components, np.asarray(fit.counts)
-    n, several = int(counts.sum()), mixture.n_components > 1
+    n, several = fit.n_agents, mixture.n_components > 1
     agents, sure = membership_numbers(fit.probabilities, counts)
+    agents = np.rint(agents * (n / counts.sum())).astype(np.int64)
     drawn = fit.posterior
     errors = share_errors(fit.probabilities, counts, np.asarray(mixture.weights))
+    errors = errors * np.sqrt(counts.sum() / n)  # the information of all, as a sample of them has it
     scores = consensus_table(fit, INTERVAL)
     table = component_table(fit, INTERVAL)
     groups = []
@@ -77,8 +80,8 @@ def found_groups(fit: AngleFit) -> RankedGroups:
         return np.asarray(mixture.component(k).sample(size, random_state=rng).orders)
 
     sampled = (
-        "Intervals take the agents as a sample, and the groups as known: other starts, or another number of "
-        "groups, may give other sizes."
+        f"Intervals take the agents as a sample, and the groups as known{part_of_all(fit)}: other starts, or "
+        "another number of groups, may give other sizes."
     )
     return RankedGroups(
         [shown(name) for name in labels_of(fit, mixture.items)],
@@ -124,7 +127,7 @@ def answer(fit: AngleFit) -> Answer:
 
 def subtitle(fit: AngleFit) -> str:
     """Say what the report is about."""
-    data = f"{count_of(int(fit.counts.sum()), 'agent')}, {count_of(len(fit.components.items), 'item')}"
+    data = f"{count_of(fit.n_agents, 'agent')}, {count_of(len(fit.components.items), 'item')}"
     return f"{data}; angle-based mixture of {count_of(fit.components.n_components, 'group')}"
 
 

@@ -70,7 +70,8 @@ def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
     import pandas as pd
 
     components, posterior = fit.components, fit.posterior
-    agents = np.bincount(fit.labels, weights=fit.counts, minlength=components.n_components).astype(int)
+    agents = np.bincount(fit.labels, weights=fit.counts, minlength=components.n_components)
+    agents = np.rint(agents * (fit.n_agents / fit.counts.sum())).astype(int)
     kappas = fit.concentrations
     columns: dict[str, Any] = {"share": components.weights, "agents": agents, "concentration": kappas}
     if posterior is not None:
@@ -121,7 +122,7 @@ def criteria(fit: AngleFit, rankings: Rankings, *, doubts: bool = True) -> Crite
     for draw, parts in enumerate(zip(weights, directions, kappas, strict=True)):
         drawn = AngleComponents(data.items, *parts, fit.components.normalizer)
         if data.is_full:
-            data.weighed(drawn.tilts, drawn.offsets, densities=densities)
+            data.posterior(drawn.tilts, drawn.offsets, densities=densities)
         else:
             densities = row_log_probabilities(drawn, rankings)[0]
         total += float(data.counts @ densities)
@@ -206,7 +207,7 @@ def doubts(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
             )
         )
     # Groups without anybody in them say nothing.
-    lived_in = components.weights * fit.counts.sum() >= 1.0
+    lived_in = components.weights * fit.n_agents >= 1.0
     off = [k for k, error in enumerate(errors or ()) if lived_in[k] and abs(error) > NOTABLE_ERROR]
     if off and errors is not None:
         used = "von Mises–Fisher" if approximate else components.normalizer

@@ -54,7 +54,7 @@ def report(fit: AngleFit) -> dict[str, Any]:
         "parameters": parameters,
         # Probabilities that do not sum to one are not offered for comparison.
         "aic": None if approximate else 2.0 * parameters - 2.0 * total,
-        "bic": None if approximate else float(np.log(fit.counts.sum())) * parameters - 2.0 * total,
+        "bic": None if approximate else float(np.log(fit.n_agents)) * parameters - 2.0 * total,
         "passes": len(fit.history),
         "start_objectives": fit.start_objectives.tolist(),
     }

@@ -431,9 +431,9 @@ def chosen_number(about: Model, data: Any, settings: Mapping[str, Any], most: in
 
 
 def groups_and_stability(fit: Any) -> tuple[float, float]:
-    """Return how many groups a fit has, and which share of the agents is in one that recurs; NaN: not known.
+    """Return how many groups a fit has, and how stable they are; NaN: not known.
 
-    Groups recur in other chains, or in other restarts.
+    Stable is the share of the chains, or of the other restarts, that find the group of an agent, on average.
     """
     if not hasattr(fit, "memberships"):
         return np.nan, np.nan

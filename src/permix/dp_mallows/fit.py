@@ -38,10 +38,10 @@ from permix.partitions import MixtureOfFiniteMixtures
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, evenly_spaced
+from permix.runtime.fingerprint import digest
 from permix.runtime.progress import Display
 from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
-from permix.sampling.fingerprint import digest
 
 # From this many agents on all are assigned at once, in threads, and so many of them are then visited one by
 # one, so that clusters open and close.
@@ -117,7 +117,7 @@ class DPMallowsFit(EstimatedPartition):
             self.n_clusters,
             agents=self.rankings.rows_of_agents(),
             draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains > 0,
+            recur=self.recurrence.n_chains / len(drawn),
         )
 
     @property

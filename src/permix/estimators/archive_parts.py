@@ -65,6 +65,24 @@ def pack_mixture(fit: Any) -> Content:
     return Content({"items": fit.components.items, **facts}, arrays)
 
 
+# How many agents there are, of whom the rows of a fit are a sample.
+SAMPLED_FROM = field("int64", 1, optional=True)
+
+
+def pack_sampled_from(fit: Any) -> dict[str, Array]:
+    """Return that number, where there is one."""
+    return {} if fit.sampled_from is None else {"sampled_from": np.array([fit.sampled_from])}
+
+
+def sampled_from(arrays: Mapping[str, Array]) -> int | None:
+    """Return it as it was saved; there are no fewer agents than in the sample."""
+    if "sampled_from" not in arrays:
+        return None
+    n_agents = int(arrays["sampled_from"][0])
+    require(n_agents >= int(arrays["counts"].sum()), "agents of a sample")
+    return n_agents
+
+
 def _list_of(kind: type, what: str) -> Made:
     def checked(value: Any) -> list[Any]:
         require(isinstance(value, list) and all(isinstance(entry, kind) for entry in value), what)

@@ -55,10 +55,7 @@ def predict_shards(model: Any, data: Sharded, folder: str | os.PathLike[str]) ->
     os.makedirs(folder, exist_ok=True)
     if os.listdir(folder):
         raise DataError(f"{os.fspath(folder)} is not empty; give the answers a folder of their own")
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "model.permix"
-        model.save(path)
-        shared = (path.read_bytes(), os.path.abspath(folder), data.agents_before.tolist())
+    shared = (saved_bytes(model), os.path.abspath(folder), data.agents_before.tolist())
     written = data.map(_answer, shared)
     data.forget()
     frame = pd.DataFrame(written, columns=Written._fields)
@@ -74,8 +71,16 @@ class Written(NamedTuple):
     score: float
 
 
+def saved_bytes(model: Any) -> bytes:
+    """Return what the file of a model holds."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "model.permix"
+        model.save(path)
+        return path.read_bytes()
+
+
 @lru_cache(maxsize=2)
-def _model(saved: bytes) -> Any:
+def model_of_bytes(saved: bytes) -> Any:
     """Read a model once in each process: archives are zips of JSON and arrays, nothing in them runs."""
     from permix.estimators.archive import load
 
@@ -92,7 +97,7 @@ def _answer(shard: Shard, shared: tuple[bytes, str, list[int]]) -> Written:
     except ImportError:
         raise DataError("answers to shards are Parquet files: pip install 'permix[parquet]'") from None
     saved, folder, before = shared
-    model, table, row_of = _model(saved), shard.table, shard.row_of
+    model, table, row_of = model_of_bytes(saved), shard.table, shard.row_of
     probabilities = model.predict_proba(table)
     groups, scores = probabilities.argmax(axis=1), model.score_samples(table)
     columns = {

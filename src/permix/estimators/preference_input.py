@@ -42,7 +42,8 @@ def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences |
         table = Rankings.from_orders(data, items=items)
     elif isinstance(data, Sharded):
         raise DataError(
-            "data in shards are taken by MallowsMixture.fit, kemeny and predict_shards alone, yet"
+            "data in shards are taken by MallowsMixture.fit, AngleMixture.fit, kemeny and predict_shards "
+            "alone, yet"
         )
     else:
         raise DataError(

@@ -44,3 +44,11 @@ def nobodys(n_members: Any) -> list[str]:
 def cut_short(said: str, max_iter: int) -> Message:
     """Say, at the end of a sentence, by which arguments a climb comes to rest."""
     return Message(said, Argument("max_iter", max_iter), " or ", Argument("tol"))
+
+
+def part_of_all(fit: Any) -> str:
+    """Say, within a sentence, that the rows of a fit are a sample of those fitted, where they are."""
+    n_rows = int(fit.counts.sum())
+    if fit.sampled_from is None or fit.sampled_from <= n_rows:
+        return ""
+    return f"; numbers of agents in groups are those in a random sample of {n_rows:,}, scaled to all"

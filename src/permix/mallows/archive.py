@@ -6,7 +6,15 @@ import numpy as np
 
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.archive import Content, Saved, Schema
-from permix.estimators.archive_parts import MIXTURE_FACTS, MIXTURE_FIELDS, log_likelihood_of, pack_mixture
+from permix.estimators.archive_parts import (
+    MIXTURE_FACTS,
+    MIXTURE_FIELDS,
+    SAMPLED_FROM,
+    log_likelihood_of,
+    pack_mixture,
+    pack_sampled_from,
+    sampled_from,
+)
 from permix.estimators.fields import field, finite, not_negative, permutations, require
 from permix.mallows.parameters import MOST_TIMES, MallowsParameters
 from permix.mallows.results import MallowsFit
@@ -22,7 +30,7 @@ def _pack(fit: MallowsFit) -> Content:
         "group_matches": fit.group_matches,
     }
     more = {"share_errors": fit.share_errors, "restart_shares": fit.restart_shares}
-    more["sampled_from"] = None if fit.sampled_from is None else np.array([fit.sampled_from])
+    arrays |= pack_sampled_from(fit)
     return Content(facts, arrays | {name: array for name, array in more.items() if array is not None})
 
 
@@ -40,8 +48,6 @@ def _build(saved: Saved) -> MallowsFit:
     shares = arrays.get("restart_shares")
     if shares is not None:
         require(len(shares) == sizes["starts"] and not np.any((shares < 0.0) | (shares > 1.0)), "shares")
-    sampled_from = int(arrays["sampled_from"][0]) if "sampled_from" in arrays else None
-    require(sampled_from is None or sampled_from >= int(arrays["counts"].sum()), "agents of a sample")
     return MallowsFit(
         settings=settings,
         components=MallowsComponents(facts["items"], arrays["weights"], arrays["centers"], arrays["decays"]),
@@ -56,7 +62,7 @@ def _build(saved: Saved) -> MallowsFit:
         baselines=arrays.get("baselines"),
         share_errors=arrays.get("share_errors"),
         restart_shares=shares,
-        sampled_from=sampled_from,
+        sampled_from=sampled_from(arrays),
     )
 
 
@@ -74,6 +80,6 @@ SCHEMA = Schema(
         "group_matches": field("real", "matched?", "groups", where=not_negative, optional=True),
         "share_errors": field("real", "groups", where=not_negative, optional=True),
         "restart_shares": field("real", "starts", "groups", optional=True),
-        "sampled_from": field("int64", 1, optional=True),
+        "sampled_from": SAMPLED_FROM,
     },
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.estimators.known import labels_of
+from permix.estimators.wording import part_of_all
 from permix.mallows.results import MallowsFit, climbing_iterations, remarks
 from permix.reporting import ballots
 from permix.reporting.chosen_number import chosen_by
@@ -85,10 +86,7 @@ def _what_intervals_hold(fit: MallowsFit) -> str:
         n = int(np.isfinite(shares).any(axis=1).sum())
         runs = all_of(len(shares), "restart") if n == len(shares) else f"{n} of {len(shares)} restarts"
         said += f"; they hold the sizes in {runs}, which fit as well as chance can tell"
-    if fit.sampled_from is not None and fit.sampled_from > fit.counts.sum():
-        n_sample = f"{int(fit.counts.sum()):,}"
-        said += f"; numbers of agents in groups are those in a random sample of {n_sample}, scaled to all"
-    return f"{said}. Another number of groups gives other sizes."
+    return f"{said}{part_of_all(fit)}. Another number of groups gives other sizes."
 
 
 def answer(fit: MallowsFit) -> Answer:

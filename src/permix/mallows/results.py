@@ -77,7 +77,8 @@ class MallowsFit:
     def memberships(self) -> Memberships:
         """Return to which groups rows belong."""
         k = len(self.components.weights)
-        recur = self.recurrences > 1 if len(self.group_matches) > 1 else None
+        others = len(self.group_matches) - 1  # a restart finds its own groups
+        recur = np.maximum(self.recurrences - 1, 0) / others if others > 0 else None
         return Memberships(self.labels, k, self.counts, probabilities=self.probabilities, recur=recur)
 
     @property

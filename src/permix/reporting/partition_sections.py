@@ -12,7 +12,7 @@ from permix.estimators.by_covariate import as_groups
 from permix.posterior.estimated import spaced
 from permix.reporting.charts import Interval, bars
 from permix.reporting.content import Cell, Figure, Paragraph, Section, Table
-from permix.reporting.words import all_of, capital, count_of, interval, listed, named, percent, spelled
+from permix.reporting.words import all_of, capital, count_of, how_often, interval, percent, spelled
 
 # Draws that shares are looked up in.
 MOST_DRAWS = 200
@@ -60,15 +60,7 @@ def how_many(n: int, found: Sequence[int], n_chains: int, what: str, data: str) 
     never = [k for k, times in enumerate(found) if times == 0]
     if len(never) == n:
         return f"{start} are shown, of {data}, and none of them recurs: chains do not agree on them."
-    less = [k for k, times in enumerate(found) if 0 < times < n_chains]
-    said = []
-    if never:
-        said.append(f"{named(never)} {'does' if len(never) == 1 else 'do'} not recur")
-    if less:
-        said.append(f"{named(less)} {'is' if len(less) == 1 else 'are'} not found in every chain")
-    whole = n - len(never) - len(less)
-    some = spelled(whole) if whole else "none"
-    return f"{start} were found among {data}, {some} of them in {runs}; {listed(said)}."
+    return f"{start} were found among {data}; {how_often(found, n_chains, 'chain', 0)}."
 
 
 def sizes_figure(groups: Sequence[LineGroup], what: str) -> Figure:

@@ -137,6 +137,29 @@ def named(numbers: Sequence[int], most: int = 8) -> str:
     return f"group{'' if len(numbers) == 1 else 's'} {listed(words)}"
 
 
+def how_often(found: Sequence[int], n_runs: int, run: str, never: int) -> str:
+    """Say in how many runs which groups recur, the most frequent first; ``never`` is how many say nothing.
+
+    Examples
+    --------
+    >>> how_often([8, 8, 6, 7, 6, 1], 8, "restart", 1)
+    'groups 1 and 2 recur in all 8 restarts, group 4 in 7, groups 3 and 5 in 6, and group 6 in no other'
+    """
+    said = []
+    for times in sorted(set(found), reverse=True):
+        which = [k for k, each in enumerate(found) if each == times]
+        runs = all_of(n_runs, run) if times == n_runs else f"{times}"
+        if times <= never:
+            runs = f"no {run}" if never == 0 else "no other"
+        if not said:  # the first one has the verb and the noun
+            verb = "recurs" if len(which) == 1 else "recur"
+            runs = runs if times == n_runs else f"{times} of {n_runs} {run}s"
+            said.append(f"{named(which, len(found))} {verb} in {runs}")
+        else:
+            said.append(f"{named(which, len(found))} in {runs}")
+    return f"{', '.join(said[:-1])}, and {said[-1]}" if len(said) > 2 else " and ".join(said)
+
+
 def all_of(n: int, run: str) -> str:
     """Return "both chains", "all 6 restarts"."""
     return f"both {run}s" if n == 2 else f"all {n} {run}s"

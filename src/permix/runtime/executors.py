@@ -53,7 +53,11 @@ class Executor(Protocol):
         shared: Any = None,
         reduce: Reduce | None = None,
     ) -> Any:
-        """Return ``work(shard, shared)`` of all shards as a list, or reduced, in the order of the shards."""
+        """Return ``work(shard, shared)`` of all shards as a list, or reduced, in the order of the shards.
+
+        Neighbors may be reduced before others, so ``reduce`` must be associative, to the last bit where
+        results are to be the same everywhere: as integers and sums on grids (``runtime.exact_sums``) are.
+        """
 
     def forget(self, shards: Sequence[Recipe]) -> None:
         """Let go of the shards that are kept."""

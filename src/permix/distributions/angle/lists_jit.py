@@ -117,31 +117,26 @@ def _fill_rest(factors, rest):
 
 
 @kernel
-def add_lists(first, listed, lengths, subsets, masses, less, tilts, scores, factors, rest, flow, sums):
-    """Set ``sums`` (components, items) to the expected scores given each list, as often as ``masses`` say.
+def count_lists(
+    first, listed, lengths, subsets, counts, shares, rounding, tilts, scores, rest, flow, sums, masses
+):
+    """Add what lists say of items to ``sums`` (items, components), and shares to ``flow`` and ``masses``.
 
-    The scores expected without any list are subtracted as often as ``less`` says. ``masses`` are
-    (components, rows); ``first``, ``factors`` and ``rest`` are those of :func:`weigh_lists`; ``flow`` is
-    scratch of the size of ``rest``.
+    ``shares`` (components, rows) are rounded as ``rounding`` says (see ``angle.mixture_jit``), so that sums
+    are exact. ``first`` and ``rest`` are those of :func:`weigh_lists`, ``flow`` has the shape of ``rest``:
+    what is below the lists of each subset, for :func:`add_below`.
     """
     n_components, t = tilts.shape
-    full = rest.shape[0] - 1
     n_lanes = min(LANES, n_components - first)
-    for subset in range(full + 1):
-        for lane in range(LANES):
-            flow[subset, lane] = 0.0
-    met = np.zeros((t, t, LANES))
-    for lane in range(n_lanes):
-        flow[0, lane] = -less[first + lane]
-        for item in range(t):
-            sums[first + lane, item] = 0.0
     for row in range(lengths.size):
-        n, subset = lengths[row], subsets[row]
+        n, subset, count = lengths[row], subsets[row], counts[row]
         for lane in range(n_lanes):
             k = first + lane
-            mass = masses[k, row]
+            share = shares[k, row]
+            mass = count * ((share + rounding) - rounding)
+            masses[k] += mass
             for rank in range(n):
-                sums[k, listed[row, rank]] += mass * scores[rank]
+                sums[listed[row, rank], k] += count * ((share * scores[rank] + rounding) - rounding)
             if rest[subset, lane] > LEAST:
                 flow[subset, lane] += mass
             elif mass > 0.0:  # the best arrangement: ranks by tilt
@@ -153,7 +148,20 @@ def add_lists(first, listed, lengths, subsets, masses, less, tilts, scores, fact
                         if (smaller or tied) and not subset >> other & 1:
                             rank += 1
                     if not subset >> item & 1:
-                        sums[k, item] += mass * scores[rank]
+                        sums[item, k] += count * ((share * scores[rank] + rounding) - rounding)
+
+
+@kernel
+def add_below(first, scores, factors, rest, flow, sums):
+    """Add the expected scores of unlisted items to ``sums`` (items, components), given what is in ``flow``.
+
+    ``first``, ``factors`` and ``rest`` are those of :func:`weigh_lists`. What is in ``flow`` at the empty
+    subset is lists of nothing, or, below zero, expectations without any list to be subtracted.
+    """
+    t = scores.size
+    full = rest.shape[0] - 1
+    n_lanes = min(LANES, sums.shape[1] - first)
+    met = np.zeros((t, t, LANES))
     # ``flow`` becomes what passes a subset, divided by ``rest`` there; ``met`` what each item meets at each
     # rank, without the factors.
     for number in range(full + 1):
@@ -185,4 +193,4 @@ def add_lists(first, listed, lengths, subsets, masses, less, tilts, scores, fact
     for lane in range(n_lanes):
         for item in range(t):
             for rank in range(t):
-                sums[first + lane, item] += scores[rank] * factors[rank, item, lane] * met[rank, item, lane]
+                sums[item, first + lane] += scores[rank] * factors[rank, item, lane] * met[rank, item, lane]

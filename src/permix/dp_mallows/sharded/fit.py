@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array
-from permix.data.preferences import Preferences
-from permix.data.shards.loading import Shard
+from permix.data.rankings import Rankings
 from permix.data.shards.sharded import Sharded
 from permix.dp_mallows.decay_prior import LearnDecayPrior
 from permix.dp_mallows.draws import ClusterDraws
@@ -42,9 +40,9 @@ from permix.kernels.streams import draw_key
 from permix.moves import Concentration, Cycle, Move
 from permix.moves.state import first_concentration
 from permix.posterior.estimated import spaced
+from permix.runtime.fingerprint import digest
 from permix.runtime.seeds import seed_sequence, stream_key
 from permix.sampling import Draws, run_chains
-from permix.sampling.fingerprint import digest
 
 # So many agents are on record, and as many are what chains start with.
 ON_RECORD = 2000
@@ -123,29 +121,14 @@ def stages_of(data: Sharded) -> int:
     return n_stages
 
 
-def sampled(data: Sharded, key: Array, most: int) -> tuple[Array, Any]:
+def sampled(data: Sharded, key: Array, most: int) -> tuple[Array, Rankings]:
     """Return the numbers of agents drawn at random, in their order, and their lists, one row each."""
-    parts = data.map(_chosen, (key, most))
-    numbers = np.concatenate([numbers for _, numbers, _ in parts])
-    agents = np.concatenate([agents for agents, _, _ in parts])
-    kept = np.sort(np.argsort(numbers, kind="stable")[:most])
-    which = np.isin(np.arange(len(numbers)), kept)
-    ends = np.cumsum([0, *(len(numbers) for _, numbers, _ in parts)])
-    tables = [
-        table._take(np.flatnonzero(which[first:last]))
-        for (_, _, table), first, last in zip(parts, ends[:-1], ends[1:], strict=True)
-        if which[first:last].any()
-    ]
-    return agents[kept], as_top_lists(Preferences.concat(tables))
-
-
-def _chosen(shard: Shard, shared: tuple[Array, int]) -> tuple[Array, Array, Preferences]:
-    chosen = shard.chosen(*shared)
-    return chosen.agents, chosen.numbers, chosen.table
+    drawn = data.chosen(most, key)
+    return drawn.agents, as_top_lists(drawn.table)
 
 
 def sharded_model(
-    data: Sharded, on_record: Array, sample: Any, n_stages: int, settings: DPMallowsParameters
+    data: Sharded, on_record: Array, sample: Rankings, n_stages: int, settings: DPMallowsParameters
 ) -> ShardedModel:
     """Return data and prior as a chain's client sees them."""
     initial = settings.n_initial_clusters

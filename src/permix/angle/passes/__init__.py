@@ -1,0 +1,1 @@
+"""Passes over rankings: sums over all agents, whoever holds their rows."""
