@@ -250,7 +250,7 @@ def read_sharded(
     -------
     Sharded
         Which the models take that are fitted to shards: :class:`permix.MallowsMixture`,
-        :func:`permix.kemeny`.
+        :class:`permix.AngleMixture`, :class:`permix.DPMallowsMixture`, :func:`permix.kemeny`.
     """
     _refuse_what_needs_all(options)
     rules = Rules(min_support=options.pop("min_support", 0.0), min_answers=options.get("min_answers", 1))

@@ -14,7 +14,7 @@ from permix.dp_mallows.lists.pair_counts_jit import ByPair
 from permix.dp_mallows.lists.seating_jit import ListClusters
 from permix.dp_mallows.moves import words_of
 from permix.dp_mallows.sharded.work import Division, Edit, Look, Placing, Shape, add_looks, look
-from permix.dp_mallows.state import ListModel, ListState
+from permix.dp_mallows.state import MISFIT, ListModel, ListState
 from permix.errors import DataError
 from permix.kernels.streams import draw_key
 
@@ -197,7 +197,7 @@ class ShardedState(ListState):
         self.placing = self._placing_of(arrays)
         self._room_for(np.asarray(arrays["places"]))
         if self.n_clusters != self.placing.n_clusters:
-            raise DataError("the checkpoint's clusters and how agents are placed do not fit together")
+            raise DataError(MISFIT)
         self.seen = self._look()
         self._restore_clusters(arrays)
 
