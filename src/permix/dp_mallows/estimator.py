@@ -68,6 +68,10 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
     intervals of them and predictions average over these, and a new agent may be of a group that the data did
     not have.
 
+    Of more than 10,000 agents in shards (:func:`permix.read_sharded`), draws have labels of 2,000 on record:
+    the point estimate is of these, ``cluster_sizes_`` are scaled, and there is no ``labels_``
+    (:func:`permix.predict_shards` writes the groups of all). All else is about all agents.
+
     Examples
     --------
     >>> import permix
