@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import PATIENCE, violations
+from tests.every_run import first_in_every_run
 from tests.serve.test_flow import HOSTILE, votes
 
 pytest.importorskip("starlette", reason="needs permix[serve]")
@@ -84,7 +85,7 @@ def held(page: Any, requests: str) -> Iterator[None]:
     page.unroute(requests)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", first_in_every_run(["light", "dark"]))
 def test_from_a_dropped_file_to_a_report(visited, axe, site, files, scheme):
     from playwright.sync_api import expect
 
@@ -138,7 +139,7 @@ def test_from_a_dropped_file_to_a_report(visited, axe, site, files, scheme):
 
 
 def test_a_narrow_screen(visited, axe, site, files):
-    seen = visited(site, width=390)
+    seen = visited(site, width=390, scheme="dark")
     page = seen.page
     # As on a busy machine: the page is there before its style sheet is, and is measured with it.
     page.route("**/page.css", later)

@@ -367,6 +367,11 @@ def test_a_step_that_is_damaged_or_of_others_is_refused(tmp_path):
     assert len({fingerprint(x) for x in (1, 1.0, "1", (1,), [1], np.array(1), np.array([1]), True)}) == 8
 
 
+def test_other_models_say_that_they_take_no_shards(votes):
+    with pytest.raises(DataError, match="not fitted to data in shards yet"):
+        permix.AngleClassifier().fit(Sharded.of(votes, 2), [0] * 1500)
+
+
 def test_consensus(votes):
     assert permix.kemeny(Sharded.of(votes, 7)).order.tolist() == permix.kemeny(votes).order.tolist()
 
@@ -426,6 +431,7 @@ def test_on_workers_that_are_killed(votes, cluster, n_kills):
         def kill():
             choose = random.Random(0)
             while not done.wait(choose.uniform(0.1, 0.5)) and len(killed) < n_kills:
+                cluster.scale(2)  # a worker that could not be started again is replaced
                 running = [nanny.process.pid for nanny in cluster.workers.values() if nanny.process.pid]
                 if len(running) == 2 and len(client.scheduler_info(n_workers=-1)["workers"]) == 2:
                     with suppress(ProcessLookupError):  # it ended meanwhile

@@ -128,7 +128,10 @@ def answer(fit: BlockFit) -> Answer:
         if unsure
         else ""
     )
-    said.append(f"Which row belongs where is {how} ({percent(sure)}){open_}.")
+    said.append(
+        f"Which row belongs where is {how}: a row is with its fellow members in {percent(sure)} of "
+        f"draws{open_}."
+    )
     return Answer(verdict(judged, advice), tuple(said))
 
 

@@ -221,6 +221,8 @@ def in_words(form: Form, models: list[Scored], simple: list[Scored], counts: Arr
             f"{factor}{sure}.",
             f"Many gave the very same answers, and a list of these predicts {as_good}."
             if name == "empirical"
+            else "It finds no second group."
+            if best.groups == 1.0
             else "Groups that it shows may not be there.",
         ]
     else:

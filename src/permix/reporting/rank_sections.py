@@ -260,10 +260,12 @@ def pairs_section(found: RankedGroups) -> Section:
             )
             for k in range(len(found.groups))
         ]
+    order = "Items are in the order of all groups together."
+    order = order if len(found.groups) > 1 else "The best items come first."
     said = Paragraph(
         "Read along a row: blue where most prefer its item to that of the column, orange where most prefer "
-        "the other. Items are in the order of all groups together. These are shares under the fitted model, "
-        "also of pairs that an agent said nothing about."
+        f"the other. {order} These are shares under the fitted model, also of pairs that an agent said "
+        "nothing about."
     )
     return Section("pairs", "Every pair of items", (said, *figures))
 

@@ -549,18 +549,25 @@ def test_merged_cells_are_told(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "x.xlsx"
 
-    def saved(*merged):
+    def saved(merged, *above):
         book = openpyxl.Workbook()
-        for row in (["ward", "rank1", "rank2"], ["N", "P", "S"], [None, "S", "P"], ["O", "P", "S"]):
+        rows = (["ward", "rank1", "rank2"], ["N", "P", "S"], [None, "S", "P"], ["O", "P", "S"])
+        for row in (*above, *rows):
             book.active.append(row)
-        for cells in merged:
-            book.active.merge_cells(cells)
+        book.active.merge_cells(merged)
         book.save(path)
         return path
 
     with pytest.warns(PermixWarning, match="cells A2:A3 are merged"):
         votes = permix.read(saved("A2:A3"), group_columns=["ward"])
     assert votes.covariates["ward"].tolist() == ["N", "", "O"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        permix.read(saved("B1:C1"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        permix.read(saved("A1:C1", ["Ballots of the club", None, None]))
+    assert "taken for a title" in str(caught[0].message)
+    assert not any("are merged" in str(warning.message) for warning in caught)
+
+
+def test_nul_characters_are_no_names(read):
+    with pytest.raises(FileFormatError, match="line 2: a NUL character"):
+        read("voter,pos1\n1,\0\n2,P\n")

@@ -79,8 +79,8 @@ def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
             f"{path} is a folder, not a file, and no ballots of Dominion or Hart lie in it"
         )
     check_file(path)
-    named = _says_layout(options) or options.get("agent_column") or options.get("count_column")
-    conversation = None if named else _polis(path, options)
+    said = _says_layout(options) or any(options.get(name) for name in ("agent_column", "count_column"))
+    conversation = None if said else _polis(path, options)
     if conversation is not None:
         return clean(conversation, **rules) if rules else conversation
     kind = kind_of(path).name
@@ -102,6 +102,11 @@ def _polis(path: PathLike, options: Mapping[str, Any]) -> Preferences | None:
         return None
     from permix.data.io.polis import is_polis, read_polis_votes
 
+    if b"comment-body" in first and b"voter-id" not in first:
+        raise DataError(
+            f"{path}: the statements of a Polis conversation, and no votes; read votes.csv or "
+            "participants-votes.csv, which lie beside it: they take the texts from here"
+        )
     if is_polis(path) is None:
         return None
     _refuse_options(path, [name for name in options if name not in ("group_columns", "ignore")], "polis")

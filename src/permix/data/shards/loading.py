@@ -67,9 +67,8 @@ class Shard:
         if len(numbers) > most:
             kept = np.sort(np.argpartition(numbers, most - 1)[:most])
         each = self.table._take(self.row_of[kept])
-        return Chosen(
-            each._replaced(counts=np.ones(len(kept), dtype=np.int64)), numbers[kept], self.first + kept
-        )
+        alone = each._replaced(counts=np.ones(len(kept), dtype=np.int64))
+        return Chosen(alone, numbers[kept], self.first + kept)
 
 
 def facts_of(source: Callable[[], Table]) -> Facts:

@@ -346,7 +346,8 @@ def _joined(one: Preferences | None, other: Preferences | None, most: int) -> Pr
 
 def _smallest(one: Chosen, other: Chosen, most: int) -> Chosen:
     numbers = np.concatenate([one.numbers, other.numbers])
-    both, agents = Preferences.concat([one.table, other.table]), np.concatenate([one.agents, other.agents])
+    agents = np.concatenate([one.agents, other.agents])
+    both = Preferences.concat([one.table, other.table])
     if len(numbers) <= most:
         return Chosen(both, numbers, agents)
     kept = np.flatnonzero(numbers <= np.partition(numbers, most - 1)[most - 1])

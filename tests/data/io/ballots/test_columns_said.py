@@ -20,7 +20,7 @@ def put(tmp_path, last, entries):
 @pytest.mark.parametrize("name", ["rank", "rnk4", "fourth"])
 def test_a_rank_that_is_not_called_so_is_not_dropped(tmp_path, name):
     """One damaged name took a rank from all ballots in silence."""
-    path = put(tmp_path, name, ["Cy", "", "skipped", "Bo"])
+    path = put(tmp_path, name, ["skipped", "", "skipped", "Bo"])
     path.write_text(path.read_text() + "North,Ann,Bo,Cy,Bo\n")
     with pytest.raises(DataError, match=f"column '{name}' holds candidates"):
         permix.read(path)

@@ -28,7 +28,7 @@ from permix.data.io.layouts.detection import joined_items
 from permix.data.io.marks import refuse_sets, says_nobody, says_several
 from permix.data.io.text_files import EXCEL, TABLES, TEXT_TABLES, plain_suffix
 from permix.data.labels import Array
-from permix.errors import Argument, DataError
+from permix.errors import Argument, DataError, Part
 
 TITLE = "Table of ballots, a column for each rank"
 # Missing values as programs write them: a person may be called Na.
@@ -148,14 +148,14 @@ def _header(names: list[str], columns: Said, inside: bool) -> Header | None:
         said = rank_in(str(name), inside)
         if name == columns.agent:
             agent = place
-        elif name == columns.count:
+        elif name == columns.counts:
             weight = place
         elif said is not None:
             of_contest = ranks.setdefault(said[0], {})
             if said[1] in of_contest:
                 return None  # two columns for one rank: the reader of tables says so
             of_contest[said[1]] = place
-        elif plain(name) in WEIGHTS and columns.count is None:
+        elif plain(name) in WEIGHTS and columns.counts is None:
             if weight is not None:
                 return None  # two columns could count ballots: the reader of tables asks
             weight = place
@@ -235,9 +235,10 @@ def _ask_about(
 ) -> None:
     """Refuse a column that may be a rank or say how many ballots a row stands for, and is called neither."""
     found = Counter(entry.strip() for entry in entries)
-    del found[""]
-    leave = [" Leave it out with ", Argument("ignore", name), ", or keep it beside the votes with "]
-    leave.append(Argument("group_columns", [name]))
+    for entry in [entry for entry in found if is_nothing(entry) or says_several(entry)]:
+        del found[entry]  # a last rank may hold hardly anything else
+    way_out = (" Leave it out with ", Argument("ignore", name), ", or keep it beside the votes with ")
+    leave: tuple[Part, ...] = (*way_out, Argument("group_columns", [name]))
     if 2 * sum(n for entry, n in found.items() if entry in candidates) > found.total():
         said = f"{source.path}: column {name!r} holds candidates; if it is a rank, call it so, as rank1 is."
         raise DataError(said, *leave)

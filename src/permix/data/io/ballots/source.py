@@ -28,13 +28,13 @@ class Said(NamedTuple):
 
     ignore: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()  # to be kept, as what is known of agents
-    count: str | None = None
+    counts: str | None = None
     agent: str | None = None
 
     @property
     def all(self) -> tuple[str, ...]:
         """Columns that are named to be used or left out."""
-        return (*self.ignore, *(name for name in (self.count, self.agent) if name is not None))
+        return (*self.ignore, *(name for name in (self.counts, self.agent) if name is not None))
 
 
 class Source:
