@@ -1,21 +1,25 @@
-"""Data in shards: CPU seconds of a sweep by the number of agents, memory, and what an engine costs.
+"""Data in shards: seconds of a sweep by the number of agents, memory, what travels, and what an engine costs.
 
-``python -m benchmarks.scale [AGENTS ...]`` writes top-10 lists over 500 items, 50,000 to a Parquet file, fits
-four groups to them, each size in a process of its own, and prints CPU seconds to read, CPU seconds of a sweep
-over all agents, the largest memory, and how the time of a sweep grows with the agents (1 = as fast as they
-do). ``--few`` keeps four shards in memory and reads the others in every sweep; ``--dask`` runs on two worker
-processes, whose CPU seconds are not counted.
+``python -m benchmarks.scale [AGENTS ...]`` writes top-10 lists over 500 items, 50,000 to a Parquet file, and
+takes E-steps of four groups over all agents, each size in a process of its own. It prints CPU and wall time
+to read the files, of the first sweep, in which shards are made, and of a later one, the largest memory of a
+process, the bytes that a sweep sends and gets back, and how the time of a sweep grows with the agents (1 = as
+fast as they do). Of more than a million agents, the files of the first million come again. ``--few`` keeps
+four shards in memory and reads the others in every sweep; ``--dask`` runs on two worker processes, whose CPU
+seconds count. ``--sweeps 2`` takes fewer sweeps than four.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import pickle
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ import numpy as np
 
 SIZES = (100_000, 300_000, 1_000_000)
 N_ITEMS, LENGTH, N_GROUPS, SHARD = 500, 10, 4, 50_000
+MOST_WRITTEN = 1_000_000
 
 
 def write_lists(folder: Path, n_agents: int) -> None:
@@ -34,6 +39,10 @@ def write_lists(folder: Path, n_agents: int) -> None:
     worth = -0.05 * np.stack([rng.permutation(N_ITEMS) for _ in range(N_GROUPS)])
     names = pa.array([f"item {number:03d}" for number in range(N_ITEMS)])
     for part, first in enumerate(range(0, n_agents, SHARD)):
+        if first >= MOST_WRITTEN:
+            same = folder / f"part-{part % (MOST_WRITTEN // SHARD):04d}.parquet"
+            (folder / f"part-{part:04d}.parquet").hardlink_to(same)
+            continue
         n = min(SHARD, n_agents - first)
         noisy = worth[rng.integers(N_GROUPS, size=n)] + rng.gumbel(size=(n, N_ITEMS))
         best = np.argpartition(-noisy, LENGTH, axis=1)[:, :LENGTH]
@@ -42,55 +51,65 @@ def write_lists(folder: Path, n_agents: int) -> None:
         pq.write_table(pa.table(columns), folder / f"part-{part:04d}.parquet")
 
 
-def cpu() -> float:
-    """CPU seconds of this process and of children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+def used() -> tuple[float, float]:
+    """CPU seconds of this process, and the gigabytes that it had at most."""
+    about = resource.getrusage(resource.RUSAGE_SELF)
+    return about.ru_utime + about.ru_stime, about.ru_maxrss / 1e6
 
 
-def measure(folder: str, on_dask: bool, few: bool) -> dict[str, Any]:
-    """Read and fit; return what it took."""
+def measure(folder: str, on_dask: bool, few: bool, n_sweeps: int) -> dict[str, Any]:
+    """Read and take sweeps; return what it took."""
     import permix
-    from permix.mallows.rounds.sharded import ShardedRounds
+    from permix.distributions.conditioning.components import MallowsComponents
+    from permix.mallows.rounds import sharded
     from permix.runtime.executors import Here
 
-    sweeps: list[tuple[float, float]] = []
-    step = ShardedRounds.e_step
-
-    def timed(self: Any, *arguments: Any) -> Any:
-        began = cpu(), time.perf_counter()
-        found = step(self, *arguments)
-        sweeps.append((cpu() - began[0], time.perf_counter() - began[1]))
-        return found
-
-    ShardedRounds.e_step = timed  # type: ignore[method-assign]
     client: Any = None
     if on_dask:
         from distributed import Client
 
         client = Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    began = cpu(), time.perf_counter()
-    where = {"client": client} if on_dask else {"executor": Here(most_held=4 if few else None)}
-    data = permix.read_sharded(folder, **where)
-    read = cpu() - began[0], time.perf_counter() - began[1]
-    model = permix.MallowsMixture(N_GROUPS, n_init=2, random_state=0, progress=False).fit(data)
+
+    def everywhere() -> list[tuple[float, float]]:
+        return [used(), *(client.run(used).values() if on_dask else ())]
+
+    def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
+        before, began = sum(cpu for cpu, _ in everywhere()), time.perf_counter()
+        found = work()
+        wall = time.perf_counter() - began
+        return sum(cpu for cpu, _ in everywhere()) - before, wall, found
+
+    where = {"client": client} if on_dask else {"executor": Here(2, most_held=4 if few else None)}
+    *read, data = timed(lambda: permix.read_sharded(folder, **where))
+    rng = np.random.default_rng(0)
+    centers = np.stack([rng.permutation(data.n_items) for _ in range(N_GROUPS)]).astype(np.int32)
+    components = MallowsComponents(data.items, np.full(N_GROUPS, 0.25), centers, np.full(N_GROUPS, 0.02))
+    rounds = sharded.ShardedRounds(data, N_GROUPS, 7.0)
+    sweeps = [timed(lambda: rounds.e_step(components, None, True)) for _ in range(n_sweeps)]
+    later = sorted(sweep[:2] for sweep in sweeps[1:])[(len(sweeps) - 1) // 2]
+    n_tasks = 2 if on_dask else data.n_shards
+    sent = len(pickle.dumps((rounds.grids, components, True))) * n_tasks + len(pickle.dumps(data.recipes))
+    gotten = n_tasks * len(pickle.dumps(sweeps[0][2]))
+    memory = max(gigabytes for _, gigabytes in everywhere())
     if client is not None:
         client.close()
-    middle = sorted(sweeps)[len(sweeps) // 2]
     return {
         "agents": data.n_agents,
+        "items": data.n_items,
         "read": read,
-        "sweep": middle,
-        "sweeps": len(sweeps),
-        "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
-        "per_agent": float(model.log_likelihood_) / data.n_agents,
+        "first": sweeps[0][:2],
+        "sweep": later,
+        "gigabytes": memory,
+        "sent": sent,
+        "gotten": gotten,
+        "per_agent": sweeps[0][2][0] / data.n_agents,
     }
 
 
 def main(words: list[str]) -> None:
     """Measure every size in a process of its own."""
-    sizes = [int(word) for word in words if word.isdecimal()] or list(SIZES)
-    options = [word for word in words if word.startswith("--")]
+    options = words[next((at for at, word in enumerate(words) if word.startswith("--")), len(words)) :]
+    sizes = [int(word) for word in words[: len(words) - len(options)]] or list(SIZES)
     found = []
     for n_agents in sizes:
         with tempfile.TemporaryDirectory() as folder:
@@ -101,22 +120,28 @@ def main(words: list[str]) -> None:
             raise SystemExit(ran.stderr)
         row = json.loads(ran.stdout.splitlines()[-1])
         found.append(row)
+        each = {
+            what: f"{row[name][0]:.2f} CPU s ({row[name][1]:.2f} s)"
+            for what, name in (("read", "read"), ("first sweep", "first"), ("a later one", "sweep"))
+        }
         print(
-            f"{row['agents']:,} agents: read {row['read'][0]:.1f} CPU s ({row['read'][1]:.1f} s wall), a "
-            f"sweep "
-            f"{row['sweep'][0]:.2f} CPU s ({row['sweep'][1]:.2f} s wall), {row['sweeps']} sweeps; "
-            f"{row['gigabytes']:.2f} GB; {row['per_agent']:.4f} per agent",
+            f"{row['agents']:,} agents over {row['items']} items: "
+            f"{', '.join(f'{what} {took}' for what, took in each.items())}; "
+            f"{row['gigabytes']:.2f} GB; {row['sent'] / 1e6:.2f} MB sent and {row['gotten'] / 1e6:.2f} MB "
+            f"gotten back a sweep; {row['per_agent']:.4f} per agent",
             flush=True,
         )
     if len(found) > 1:
         first, last = found[0], found[-1]
-        growth = math.log(last["sweep"][1] / first["sweep"][1]) / math.log(last["agents"] / first["agents"])
-        print(f"exponent of the time of a sweep (wall): {growth:.2f}")
+        growth = math.log(last["sweep"][0] / first["sweep"][0]) / math.log(last["agents"] / first["agents"])
+        print(f"exponent of the time of a sweep (CPU): {growth:.2f}")
 
 
 if __name__ == "__main__":
     if "--measure" in sys.argv:
-        at = sys.argv.index("--measure") + 1
-        print(json.dumps(measure(sys.argv[at], "--dask" in sys.argv, "--few" in sys.argv)))
+        given = sys.argv
+        n_sweeps = int(given[given.index("--sweeps") + 1]) if "--sweeps" in given else 4
+        place = given[given.index("--measure") + 1]
+        print(json.dumps(measure(place, "--dask" in given, "--few" in given, n_sweeps)))
     else:
         main(sys.argv[1:])

@@ -126,16 +126,17 @@ def measure_cocluster(n_rows: int) -> dict[str, float]:
     from permix.cocluster.parameters import CoClusterParameters
     from permix.cocluster.sharded.fit import MOST_ROWS, _resolved, begun, model_of
     from permix.cocluster.sharded.moves import sharded_moves
-    from permix.data.shards.cells import ShardedCells
+    from permix.cocluster.sharded.rows import sample
+    from permix.data.shards.matrices import ShardedCells
     from permix.runtime.seeds import stream_key
 
     executor = Weighed()
     data = ShardedCells(sources(n_rows, MadeCells), executor)
     settings = CoClusterParameters(family="categorical")
     family, key = _resolved(data, settings), stream_key(0)
-    cells = data.sample(MOST_ROWS, key)
+    cells, record = sample(data, MOST_ROWS, key)
     matrix = encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
-    model = model_of(data, family, settings.with_family(family), data.ids_of_sample(MOST_ROWS, key))
+    model = model_of(data, family, settings.with_family(family), record)
     rng, move = np.random.default_rng(5), sharded_moves()
     state = begun(rng, model, matrix)
     move.step(rng, state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,9 @@ from hypothesis import settings
 
 from tests.forks import Forks
 
+# Where tests are started in the background of a script, Ctrl-C is ignored, in all that they start, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Tests that run at once share what they compile; they need no further processes for it.
 os.environ["PERMIX_COMPILE_ALONE"] = "1"
 # Files are written whole, as ever, but nobody waits until they are on the disk: half the time of small ones.

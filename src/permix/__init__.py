@@ -94,7 +94,8 @@ _HOME = {
         "permix.comparison.compare": "compare",
         "permix.consensus.kemeny": "KemenyResult kemeny",
         "permix.data": "Ballots Preferences Rankings clean from_frame from_votekit read read_ballots "
-        "read_preflib read_sharded read_sharded_cells read_table to_votekit write write_preflib write_table",
+        "read_preflib read_sharded read_sharded_cells read_table to_votekit write write_preflib "
+        "write_table",
         "permix.data.cells": "Cells",
         "permix.data.distances": "distance distance_matrix",
         "permix.data.io.cells_io": "read_cells",

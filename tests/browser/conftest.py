@@ -13,6 +13,8 @@ ARGUMENTS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 ROOT = Path(__file__).parents[2]
+# How long a page may take that answers at all: on a busy machine, fits compile for minutes.
+PATIENCE = 300_000.0  # milliseconds
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +23,9 @@ def browser():
     program = os.environ.get("PERMIX_CHROMIUM") or shutil.which("chromium")
     if program is None:
         pytest.skip("there is no chromium; apt-get install chromium, or set PERMIX_CHROMIUM")
+    playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+        opened = running.chromium.launch(executable_path=program, args=list(ARGUMENTS), timeout=PATIENCE)
         yield opened
         opened.close()
 
@@ -45,6 +48,7 @@ class Visit:
         self.context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=javascript
         )
+        self.context.set_default_timeout(PATIENCE)
         self.page = self.context.new_page()
         self.said, self.requests = [], []
         self.page.on("console", lambda message: self.said.append(message.text))
@@ -62,6 +66,11 @@ class Visit:
     def elsewhere(self):
         """Requests to anything but the file or server itself and what is written in it."""
         return [url for url in self.requests if not url.startswith((*self._here, "data:"))]
+
+    def wait_for(self, selector):
+        """Wait for what a page shows, then for its style sheet and its scripts, which may come later."""
+        self.page.wait_for_selector(selector)
+        self.page.wait_for_load_state("load")
 
     @property
     def fits(self):

@@ -10,6 +10,7 @@ from permix.estimators.registry import MODELS
 from permix.reporting.build import reporter
 from tests.browser.conftest import violations
 from tests.estimators.examples import fitted
+from tests.every_run import turns_in_every_run
 from tests.reporting.test_reports import HOSTILE, votes
 
 pytestmark = pytest.mark.browser
@@ -37,8 +38,7 @@ def test_nothing_is_loaded_and_nothing_goes_wrong(visit, pages, name):
     assert seen.said == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*NAMES, "hostile"])
+@pytest.mark.parametrize(("name", "scheme"), turns_in_every_run([*NAMES, "hostile"], ["light", "dark"]))
 def test_no_serious_barrier(visit, pages, axe, name, scheme):
     seen = visit(pages / f"{name}.html", scheme=scheme)
     for closed in seen.page.locator("summary").all():
@@ -109,4 +109,4 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_answer(visit, pages):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
     page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: url.endswith("#main"), timeout=10_000)
+    page.wait_for_url(lambda url: url.endswith("#main"))

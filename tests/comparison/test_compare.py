@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 import permix
 from permix.comparison.auto import late_ones
 from permix.comparison.compare import STOPPED, Clock, Engine, compare
+from permix.datasets import make_mallows_mixture
 from permix.errors import DataError, PermixWarning
+from permix.runtime.executors import Here
 from permix.runtime.interrupts import Deadline, Interrupts
 
 QUICK = ["kde", "mean-shift"]
@@ -291,3 +294,22 @@ def test_a_table_that_no_model_takes_is_refused_with_the_reason_of_its_own_model
     ) as said:
         permix.compare(frame)
     assert "is for" not in str(said.value)
+
+
+class Elsewhere(Here):
+    """An executor in another process, as far as can be seen: all that it gets and gives is pickled."""
+
+    def map_shards(self, *arguments, **options):
+        sent = pickle.loads(pickle.dumps((arguments, options)))
+        return pickle.loads(pickle.dumps(super().map_shards(*sent[0], **sent[1])))
+
+
+def test_models_are_fitted_by_an_executor_with_the_same_result() -> None:
+    votes = make_mallows_mixture(120, 4, 2, dispersion=0.3, random_state=4).data
+    here, there = (
+        permix.compare(votes, ["kde", "mean-shift"], random_state=0, n_folds=2, executor=executor)
+        for executor in (None, Elsewhere(1))
+    )
+    assert here.table.drop(columns="seconds").equals(there.table.drop(columns="seconds"))
+    with pytest.raises(DataError, match="minutes or an executor, not both"):
+        permix.compare(votes, ["kde"], minutes=1.0, executor=Here(1))

@@ -366,7 +366,7 @@ def test_help_offers_what_is_registered(run, monkeypatch):
     assert ", ".join(move_names()) in out
 
 
-# Splits and merges compile most of all: with all families in the slow run.
+# Climbs, splits and merges compile most of all: with all families in the slow run.
 @pytest.mark.parametrize("moves", first_in_every_run(["gibbs", "auto"]))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_can_be_fitted_shown_and_asked(run, tmp_path, family, moves):
@@ -375,7 +375,8 @@ def test_every_family_can_be_fitted_shown_and_asked(run, tmp_path, family, moves
     table = tmp_path / "rows.csv"
     table.write_text("a,b,c\n" + "\n".join(",".join(map(str, row)) for row in rows.tolist()) + "\n")
     fit = tmp_path / "fit.permix"
-    code, out, err = run("fit", "dp-mixture", table, "-o", fit, "--family", family, "--moves", moves, *QUICK)
+    options = ("--family", family, "--moves", moves, "--burn-in-moves", moves)
+    code, out, err = run("fit", "dp-mixture", table, "-o", fit, *options, *QUICK)
     assert code == 0, err
     assert f"{family} family" in out
     # Of categories and documents the table shows the shares of those who are in a group.

@@ -106,7 +106,9 @@ def test_predictive_density_against_enumeration(name, prior):
         for i, x in enumerate(new):
             densities = np.exp([naive(x, members) for members in groups])
             exact[i] += probability * float(np.dot(weights, densities))
-    model = quick(family, prior, n_draws=200, n_thin=6).fit(train)
+    # Climbs and splits would be compiled for every family; what they do is tried in tests/moves.
+    moves = {"moves": "gibbs", "burn_in_moves": "gibbs"}
+    model = quick(family, prior, n_draws=200, n_thin=6, **moves).fit(train)
     ours = np.exp(model.score_samples(new))
     # 200 draws of the 400 enter; the spread of single-draw densities gives the error of their mean.
     predictive = MixturePredictive(model._fit)
@@ -149,7 +151,8 @@ def test_samples_follow_the_predictive(fitted):
 @pytest.mark.parametrize("name", CASES)
 def test_save_and_load_give_the_same_model(name, tmp_path):
     family, X = CASES[name]
-    model = quick(family, n_draws=10, moves=Cycle([Repeat(Gibbs(), 2), Concentration()])).fit(X)
+    moves = Cycle([Repeat(Gibbs(), 2), Concentration()])
+    model = quick(family, n_draws=10, moves=moves, burn_in_moves="gibbs").fit(X)
     path = tmp_path / "model.permix"
     model.save(path)
     back = permix.load(path)
@@ -342,6 +345,13 @@ def test_chains_that_never_move_say_so():
     )
     with pytest.warns(permix.errors.PermixWarning, match="refused at every step"):
         frozen.fit(X)
+
+
+def test_groups_of_one_row_each_are_said_to_be_none():
+    X = np.random.default_rng(0).normal(size=(12, 300))
+    known = permix.Gaussian(noise_scale=0.3, prior_scale=1.0, prior_mean=0.0)
+    with pytest.warns(PermixWarning, match="12 of the 12 rows are groups of their own"):
+        quick(known, n_draws=4, n_burn_in=2).fit(X)
 
 
 def test_a_concentration_is_learned_whatever_the_moves():

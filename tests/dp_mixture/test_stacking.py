@@ -21,7 +21,8 @@ TABLES = {
     "niw": (GaussianNIW(), RNG.normal(size=(9, 2))),
     "categorical": (Categorical(), RNG.integers(3, size=(9, 3)).astype(str).astype(object)),
 }
-QUICK = {"n_draws": 20, "n_burn_in": 10, "random_state": 0, "progress": False}
+MOVES = {"moves": "gibbs", "burn_in_moves": "gibbs"}
+QUICK = {"n_draws": 20, "n_burn_in": 10, "random_state": 0, "progress": False, **MOVES}
 
 
 def fitted(family, X, prior, **changes):

@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from permix.families import GaussianNIW
+from permix.families import GaussianDiagonal, GaussianNIW
 from permix.families import contract_jit as contract
 from tests.families.cases import CASES, naive_vectors
 from tests.families.driver import (
@@ -99,6 +99,27 @@ def test_far_clusters_of_many_dimensions_are_left_early():
         naive = naive_predictive(family)
         expected = [naive(X[0], X[labels == k]) for k in range(2)]
         np.testing.assert_allclose(predictive(stats, data, 0, 2), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("far", [2.0, 5.0, 30.0, 1e9])
+def test_rows_far_away_in_many_columns_have_a_density(far):
+    """However large the product over columns becomes: 500 columns were minus infinity from e^200 on."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(6, 500))
+    family = GaussianDiagonal().resolve(X)
+    members, row = X[:5], far * np.ones((1, 500))
+    data, stats = family.encode(np.concatenate([members, row])), family.statistics(4)
+    for k in range(4):
+        clear(stats, data, k)
+    for i in range(5):
+        add(stats, data, i, 0)
+    naive = naive_predictive(family)
+    expected = [naive(row[0], members), naive(row[0], X[:0])]
+    np.testing.assert_allclose(predictive(stats, data, 5, 2), expected, rtol=1e-10)
+    out = np.array(expected) - [1.0, -1.0]
+    log_predictive_above(stats, data, 5, 2, out)
+    assert out[0] == pytest.approx(expected[0], rel=1e-10)
+    assert out[1] in (-np.inf, pytest.approx(expected[1], rel=1e-10))
 
 
 @FAMILIES

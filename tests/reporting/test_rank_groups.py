@@ -74,8 +74,8 @@ def test_what_sets_a_group_apart():
     [
         ([3, 3], "Two groups of agents recur in all 3 chains, among 200 agents and 4 items."),
         ([0, 0], "none of them recurs"),
-        ([3, 0], "one of them in all 3 chains; group 2 does not recur"),
-        ([3, 2], "one of them in all 3 chains; group 2 recurs in 2 of 3 chains only"),
+        ([3, 0], "4 items; group 1 recurs in all 3 chains and group 2 in no chain."),
+        ([1, 2], "4 items; group 2 recurs in 2 of 3 chains and group 1 in 1."),
     ],
 )
 def test_the_first_sentence_says_what_recurs(times, said):
@@ -119,6 +119,19 @@ def test_where_others_have_an_item_is_said_of_each_as_in_the_table():
     mean = dict(zip(table.columns, table.rows[0], strict=True))["elsewhere"]
     assert mean == "5.3"
     assert f"tea 1st (elsewhere {mean} on average)" in group_sentence(four, 0)
+
+
+def test_of_many_groups_the_one_most_alike_is_named_and_where_the_two_differ():
+    centers = [[0, 1, 2, 3, 4, 5], [5, 1, 2, 3, 4, 0], [1, 2, 3, 0, 4, 5], [5, 4, 3, 2, 1, 0]]
+    _, four = groups_of(centers, [0.4, 0.3, 0.2, 0.1], [0.3] * 4)
+    assert [four.nearest(k) for k in range(4)] == [2, 3, 0, 1]
+    assert group_sentence(four, 0).endswith(
+        "Most like it is group 3, with tea 4th (here 1st) and milk 1st (here 2nd)."
+    )
+    _, three = groups_of(centers[:3], [0.4, 0.3, 0.3], [0.3] * 3)
+    assert "Most like it" not in group_sentence(three, 0)
+    _, same = groups_of([centers[0], centers[0], centers[1], centers[3]], [0.25] * 4, [0.3] * 4)
+    assert "Most like it is group 2, with much the same order." in group_sentence(same, 0)
 
 
 def test_no_item_is_called_last_by_a_center_that_leaves_items_out():

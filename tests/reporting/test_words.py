@@ -54,6 +54,14 @@ def test_numbers_are_written_for_people(value, written):
     ("first", "second"), [(129.72, 130.19), (5137.4, 5138.9), (1.0, 1.00001), (8.3, 9.42)]
 )
 def test_two_numbers_that_differ_look_different(first, second):
-    a, b = told_apart(first, second)
+    a, b = told_apart([first, second])
     assert a != b
     assert "e" not in a + b
+
+
+def test_numbers_of_a_column_have_one_precision():
+    assert told_apart([141.517, 140.484, 138.43]) == ["141.5", "140.5", "138.4"]
+    assert told_apart([8.305, 10.849, 9.418]) == ["8.3", "10.8", "9.4"]
+    assert told_apart([float("nan"), 2.0, 2.0]) == ["–", "2.00", "2.00"]
+    assert told_apart([1e-12, 3e-12]) == ["1e-12", "3e-12"]
+    assert told_apart([0.0, -0.0]) == ["0", "0"]

@@ -272,7 +272,9 @@ for _ in range(3):  # how long all tasks take here: presses come within that tim
     with Interrupts() as interrupts:
         {run}
 length = (time.perf_counter() - start) / 3
-for turn in range({turns}):
+for turn in range(20 * {turns}):
+    if turn >= {turns} and counts["part"] >= 5 and counts["raised"] >= 5:
+        break
     n_presses = 1 + turn % 3
     delays = rng.exponential(length / 4, n_presses)
     hand = threading.Thread(target=pressing, args=(delays,))
@@ -286,12 +288,14 @@ for turn in range({turns}):
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         counts["late" if result is not None else "raised"] += 1
+        length *= 1.2
     else:
         whole = len(result) == 5000
         assert result == [index * index for index in range(len(result))] or not whole
         assert whole or interrupts.interrupted
         assert all(value ** 0.5 % 1 == 0 for value in result)
         counts["whole" if whole else "part"] += 1
+        length *= 0.9  # other programs come and go, and with them the time that tasks take
     hand.join()
     for thread in threading.enumerate():
         if thread.name.startswith("permix-worker"):
@@ -331,10 +335,10 @@ def usual(interrupts):
 N_TURNS = 100
 
 
-def stress(seed: int, run: str, before: str = "", limit: int = 60) -> subprocess.CompletedProcess[str]:
+def stress(seed: int, run: str, before: str = "", limit: int = 300) -> subprocess.CompletedProcess[str]:
     code = STRESS.format(seed=seed, turns=N_TURNS, run=run, before=before, limit=limit)
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=400, check=False
     )
 
 
@@ -343,7 +347,7 @@ def test_5000_tasks_interrupted_at_random_moments(seed):
     done = stress(seed, OURS)
     assert done.returncode == 0, done.stderr
     counts = ast.literal_eval(done.stdout)
-    assert sum(counts.values()) == N_TURNS
+    assert sum(counts.values()) >= N_TURNS
     assert counts["part"] >= 5, counts
     assert counts["raised"] >= 5, counts
 

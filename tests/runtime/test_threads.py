@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 
@@ -41,16 +43,56 @@ def test_what_n_jobs_means(monkeypatch):
     ]
 
 
-def test_the_environment_limits_processors(monkeypatch):
+@pytest.fixture
+def counted_anew(monkeypatch):
+    """Processors are counted anew, now and after the test, by what the test says of the environment."""
+    for name in ("NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):
+        monkeypatch.delenv(name, raising=False)
     n_processors.cache_clear()
-    try:
-        monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
-        assert n_processors() == 1
+    yield
+    n_processors.cache_clear()
+
+
+@pytest.mark.usefixtures("counted_anew")
+def test_processors_are_those_that_joblib_counts(monkeypatch):
+    assert n_processors() == joblib.cpu_count()
+    if hasattr(os, "sched_getaffinity"):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5, 8, 9, 11})
+        monkeypatch.setattr(threads, "CONTROL_GROUPS", ())
         n_processors.cache_clear()
-        monkeypatch.delenv("NUMBA_NUM_THREADS")
-        assert n_processors() >= 1
-    finally:
+        assert n_processors() == 5
+
+
+@pytest.mark.usefixtures("counted_anew")
+@pytest.mark.parametrize("name", ["NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT"])
+def test_the_environment_limits_processors(monkeypatch, name):
+    monkeypatch.setattr(threads, "_processors_of_group", lambda: 7)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(9)), raising=False)
+    for said, expected in (("3", 3), ("0", 1), ("20", 7), ("all", 7), ("", 7)):
+        monkeypatch.setenv(name, said)
         n_processors.cache_clear()
+        assert n_processors() == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"cpu.max": "250000 100000\n"}, 3),
+        ({"cpu.max": "max 100000\n"}, math.inf),
+        ({"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, math.inf),
+        ({}, math.inf),
+    ],
+)
+def test_containers_limit_processors(monkeypatch, tmp_path, files, expected):
+    (tmp_path / "cpu").mkdir()
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    places = [
+        (tmp_path / folder.relative_to("/sys/fs/cgroup"), names) for folder, names in threads.CONTROL_GROUPS
+    ]
+    monkeypatch.setattr(threads, "CONTROL_GROUPS", places)
+    assert threads._processors_of_group() == expected
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3, 400, None])

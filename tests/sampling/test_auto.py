@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.convergence import ENOUGH, LIMIT
+from permix.convergence import ASKED, ENOUGH, LIMIT
 from permix.errors import PermixWarning
 from permix.files import read_archive
 from permix.sampling import auto
+from permix.sampling import draws as draws_module
 from tests.sampling.toy import Info, ToyState, Walk, run, same
 
 
@@ -178,3 +179,31 @@ def test_an_interrupted_run_keeps_the_second_half_of_what_there_is() -> None:
     assert draws.interrupted
     assert 300 <= draws.n_made < 8000
     assert draws.n_draws == draws.n_made - draws.n_made // 2
+
+
+def test_draws_of_many_numbers_wait_on_disk_and_fewer_are_kept(monkeypatch, tmp_path) -> None:
+    """The draws are those of a run that has all in memory, in a store or not."""
+    options = {"n_draws": 300, "n_thin": 1, "n_burn_in": 0}
+    whole = run(**options)
+    monkeypatch.setattr(draws_module, "LARGE", 64)
+    mapped = []
+    plain = draws_module._mapped
+    monkeypatch.setattr(draws_module, "_mapped", lambda array: mapped.append(array) or plain(array))
+    for store in (None, tmp_path / "store", tmp_path / "store"):  # the last one reads what is there
+        found = run(store=store, **options)
+        assert all(np.array_equal(found.arrays[name], whole.arrays[name]) for name in whole.arrays)
+        assert not any(isinstance(array, np.memmap) for array in found.arrays.values())
+    assert mapped
+    numbers = sum(array[:, 0].size for array in whole.arrays.values())  # of one draw of all chains
+    monkeypatch.setattr(auto, "MOST_NUMBERS_KEPT", 100 * numbers)
+    with pytest.warns(PermixWarning, match="100 of 300 draws of each chain are kept, evenly spaced"):
+        few = run(**options)
+    assert few.n_made == 300
+    assert few.ended == ASKED
+    for name, array in few.arrays.items():
+        assert np.array_equal(array, whole.arrays[name][:, 2::3])
+    # Chains that are judged are so by all draws.
+    monkeypatch.setattr(auto, "MOST_NUMBERS_KEPT", 50 * 4 * run_auto(0.6).arrays["x"].shape[0])
+    judged = run_auto(0.6)
+    assert judged.ended == ENOUGH
+    assert judged.n_draws <= 50 < 500 <= judged.n_made

@@ -30,12 +30,12 @@ from permix.distributions.base import Estimate
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.estimators.known import NOTHING, Known, Memberships
 from permix.posterior import warn_if_chains_disagree
+from permix.runtime.fingerprint import digest
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import seed_sequence
 from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
-from permix.sampling.fingerprint import digest
 
 # SIR is not to be trusted where its candidates are worth fewer than this.
 FEW_CANDIDATES = 100

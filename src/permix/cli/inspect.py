@@ -46,7 +46,7 @@ def show_info(options: ReadOptions, as_json: bool, values: Mapping[str, Any]) ->
     if asked in shows:
         shows[asked](options, read_any(file, {**values, "read_as": asked}).data, as_json)
         return
-    ballots = _recognized(file, options.given.get("sheet"))
+    ballots = _recognized(file, options.given)
     packed = (
         file.is_file() and file.suffix not in (".npz", ".xlsx", ".xlsm", ".ods") and zipfile.is_zipfile(file)
     )
@@ -61,7 +61,7 @@ def show_info(options: ReadOptions, as_json: bool, values: Mapping[str, Any]) ->
         show_fit(file, as_json)
         return
     about: dict[str, Any] = {}
-    if ballots is not None and options.given.get("layout", "auto") == "auto":
+    if ballots is not None:
         about = {"format": ballots.title, "recognized_by": ballots.why, "contests": ballots.contests()}
         if len(about["contests"]) > 1 and "contest" not in options.given:
             _show_contests(file, about, as_json)
@@ -121,13 +121,12 @@ def _with_contradictions(options: ReadOptions) -> Any:
     return options._replace(given={**options.given, "on_cycle": "keep"}).read()
 
 
-def _recognized(file: Path, sheet: str | None) -> Any:
+def _recognized(file: Path, given: Mapping[str, Any]) -> Any:
     """Return the format of ballots that a file, folder or zip has, if any."""
-    from permix.data.io.ballots.formats import recognize
-    from permix.data.io.text_files import PREFLIB, PROFILES, plain_suffix
+    from permix.data.io.read_write import recognize_ballots
 
-    known = file.suffix in (".permix", ".npz") or plain_suffix(file) in (*PREFLIB, *PROFILES)
-    return None if known or not file.exists() else recognize(file, sheet)
+    known = file.suffix in (".permix", ".npz") or not file.exists()
+    return None if known else recognize_ballots(file, given)
 
 
 def _kind(options: ReadOptions, votes: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from permix.data.io.text_files import plain_suffix
 
 # What --layout says of a matrix, and the options that only matrices have.
 LAYOUTS = ("wide", "long")
-ONLY_MATRICES = ("missing", "row", "column_of_cell", "value")
+ONLY_MATRICES = ("row", "column_of_cell", "value")
 # Rows and columns with fewer cells say little about their group.
 FEW = 5
 # Values that a table lists one by one.
@@ -41,7 +41,10 @@ def is_matrix(file: Path) -> bool:
 
 def says_matrix(values: Mapping[str, Any]) -> bool:
     """Whether options say that a file holds a matrix: those that no other kind of file has."""
-    return values.get("layout") in LAYOUTS or any(values.get(name) for name in ONLY_MATRICES)
+    layout = values.get("layout") or "auto"
+    if layout in LAYOUTS or any(values.get(name) for name in ONLY_MATRICES):
+        return True
+    return layout == "auto" and bool(values.get("missing"))
 
 
 def describe_matrix(cells: Any) -> dict[str, Any]:

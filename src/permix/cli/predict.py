@@ -101,7 +101,7 @@ def run_predict(
     top, samples, seed, length = (values[name] for name in ("top", "samples", "seed", "length"))
     question = Question(what, top, samples, seed or 0, length, wide=output is not None or json)
     with speaking_options({**command.flags, "n_replicates": "--samples"}):
-        if file is not None and file.suffix != ".npz" and not values.get("missing"):
+        if file is not None and _may_have_codes(file) and not values.get("missing"):
             values |= _codes_of(fit, file)
         kept = Kept()
         with Display(None) as display, display.counting_rows("predicting"):
@@ -115,6 +115,13 @@ def run_predict(
             if kept.covariates and len(rankings) == len(kept.ids):
                 rankings = rankings._replaced(covariates=kept.covariates)
             give_rankings(rankings, agents, output, json)
+
+
+def _may_have_codes(file: Path) -> bool:
+    """Whether values in a file can stand for missing ones: rankings in formats of their own have no such."""
+    from permix.data.io.text_files import PREFLIB, PROFILES, plain_suffix
+
+    return plain_suffix(file) not in {"npz", *PREFLIB, *PROFILES} - {"cat"}
 
 
 def _codes_of(fit: Path, file: Path) -> dict[str, list[str]]:

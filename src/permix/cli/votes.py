@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, SHEET, Option, Source
+from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, MISSING, SHEET, Option, Source
 from permix.cli.stdin import spooled
 from permix.errors import DataError, PermixWarning
 from permix.registries import BALLOT_RULES
@@ -44,6 +44,7 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         ("--header/--no-header",),
     ),
     "ignore": IGNORE,
+    "missing": MISSING,
     **BESIDE,
     "sheet": SHEET,
     "ties": Option(

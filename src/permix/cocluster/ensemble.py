@@ -29,8 +29,8 @@ from permix.data.cells import Cells
 from permix.errors import Argument, DataError, ParameterError
 from permix.estimators.checks import Choice
 from permix.posterior import warn_if_chains_disagree
+from permix.runtime.fingerprint import digest
 from permix.runtime.seeds import seed_sequence
-from permix.sampling.fingerprint import digest
 
 FloatArray = npt.NDArray[np.float64]
 Average = Literal["cells", "matrix", "log"]

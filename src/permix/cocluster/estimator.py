@@ -7,7 +7,7 @@ from typing import Any, Self
 from permix.cocluster.base import BlockEstimator
 from permix.cocluster.fit import fit_cocluster
 from permix.cocluster.parameters import CoClusterParameters
-from permix.data.shards.cells import ShardedCells
+from permix.data.shards.matrices import ShardedCells
 from permix.estimators.known import with_known
 
 

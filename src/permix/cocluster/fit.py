@@ -34,8 +34,8 @@ from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import by_size, recurrence_of, spaced
 from permix.posterior.placed import placed_partition
 from permix.posterior.stacking import draws_of_chains, need_stacking, tried_draws, weights_of_chains
+from permix.runtime.fingerprint import digest
 from permix.sampling import Draws, run_chains
-from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
 Side = Literal["row", "column"]
@@ -87,7 +87,7 @@ class BlockFit:
             labels,
             int(labels.max()) + 1,
             draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=recurrence_of(drawn[..., compared], labels[compared]).n_chains > 0,
+            recur=recurrence_of(drawn[..., compared], labels[compared]).n_chains / drawn.shape[0],
         )
 
     @property

@@ -55,13 +55,18 @@ def read_any(file: Path, values: Mapping[str, Any]) -> AnyFile:
         return AnyFile(FORMS[asked], _read(asked, file, values), "as you say")
     if is_matrix(file):
         return AnyFile(FORMS["matrix"], _read("matrix", file, values), "nothing else is in such files")
-    try:
-        votes = _votes(file, values)
-    except NotRankings as error:
-        looks_like = error.looks_like
-        if not looks_like:
-            raise
-    else:
+    looks_like: str | None = None
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always")
+        try:
+            votes = _votes(file, values)
+        except NotRankings as error:
+            looks_like = error.looks_like
+            if not looks_like:
+                raise
+    if not looks_like:
+        for each in noticed:  # of a file that is no votes, its own reader says what is odd
+            warnings.warn(each.message, stacklevel=2)
         if votes.table.metadata.get("LAYOUT") != "ratings":
             return AnyFile(FORMS["votes"], votes, "--as matrix or --as table reads it as something else")
         looks_like = "ratings"

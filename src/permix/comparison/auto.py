@@ -286,8 +286,9 @@ def choice_of(comparison: ModelComparison, form: Form) -> tuple[Scored, list[str
             other = max(steady, key=lambda entry: loss[entry.label])
             why.append(
                 f"{other.label} is fitted, since groups of {chosen.label} are mostly not found again, and "
-                f"those of {other.label} are (with {other.stability:.0%} of the {form.unit_of_groups}s), "
-                f"while {form.said} is {times_as_probable(loss[other.label])} times as probable."
+                f"those of {other.label} are (that of {form.member} by {other.stability:.0%} of the other "
+                f"chains or restarts, on average), while {form.said} is "
+                f"{times_as_probable(loss[other.label])} times as probable."
             )
             chosen = other
     return chosen, why
@@ -306,7 +307,7 @@ def _keeps_most(entry: Scored, best: Scored, comparison: ModelComparison) -> boo
 
 
 def _stability(entry: Scored) -> float:
-    """Return which share is in groups that recur; what is not known is neither good nor bad."""
+    """Return how stable groups are; what is not known is neither good nor bad."""
     return UNSTABLE if np.isnan(entry.stability) else entry.stability
 
 

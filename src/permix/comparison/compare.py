@@ -7,7 +7,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +15,12 @@ import numpy as np
 from permix.comparison.forms import Form, divided, form_of
 from permix.comparison.result import ModelComparison, Scored, comparison_of
 from permix.data.labels import Array
-from permix.errors import DataError, PermixError, PermixWarning
+from permix.errors import Argument, DataError, PermixError, PermixWarning
 from permix.estimators.checks import Real, Whole
 from permix.estimators.comparable import Comparable, Way, comparable_of
 from permix.estimators.known import memberships_of
 from permix.estimators.registry import MODELS, Model, find_plug_ins, part
+from permix.runtime.executors import Executor, Recipe, new_token
 from permix.runtime.interrupts import Deadline, Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import RandomState, seed_sequence
@@ -64,6 +65,7 @@ def compare(
     progress: bool | None = None,
     random_state: RandomState = None,
     keep_fits: bool = False,
+    executor: Executor | None = None,
 ) -> ModelComparison:
     """Compare all models that suit the data by how probable they make data that they did not see.
 
@@ -89,6 +91,9 @@ def compare(
         Seed of the parts, the fits and the scores.
     keep_fits : bool
         Keep the last fit of each model, in ``entries``.
+    executor : Executor, optional
+        Where models are fitted: ``permix.runtime.on_dask.OnDask(client)`` spreads models and parts over the
+        workers of a Dask cluster, with the same result. Not with ``minutes``. Left out, in turn here.
 
     Returns
     -------
@@ -123,6 +128,10 @@ def compare(
     table = form.read(data)
     limit = None if minutes is None else 60.0 * Real(above=0.0)("minutes", minutes)
     clock = Clock(limit)
+    if limit is not None and executor is not None:
+        raise DataError(
+            "give ", Argument("minutes"), " or an executor, not both: a limit is shared by models in turn"
+        )
     entropy = seed_sequence(random_state)
     rng = np.random.default_rng(entropy)
     n_all = form.size(table)
@@ -132,7 +141,7 @@ def compare(
     candidates, left_out = suiting(form, table, models)
     folds = divided(form, table, test_size, n_folds, rng)
     folds, n_left = _affordable(form, candidates, folds, rng)
-    engine = Engine(form, folds, entropy, n_jobs, clock, keep_fits)
+    engine = Engine(form, folds, entropy, n_jobs, clock, keep_fits, executor)
     with Interrupts() as interrupts, Display(progress) as display:
         display.begin("comparing models", len(candidates) * len(folds))
         simple = suiting(form, table, "all")[0]
@@ -146,8 +155,10 @@ def compare(
         if stopped:
             raise KeyboardInterrupt
         why = "; ".join(f"{name} {reason}" for name, reason in left_out.items())
-        late = any(reason == NO_TIME for reason in left_out.values())
-        raise (OutOfTime if late else DataError)(f"no model could be compared: {why}")
+        if any(reason == NO_TIME for reason in left_out.values()):
+            more = ("; allow more ", Argument("minutes"), ", or look at fewer, with ", Argument("max_size"))
+            raise OutOfTime(f"no model could be compared: {why}", *more)
+        raise DataError(f"no model could be compared: {why}")
     if stopped:
         done = ", ".join(entry.label for entry in scored)
         warnings.warn(f"stopped by the user; kept what was finished: {done}", PermixWarning, stacklevel=2)
@@ -282,6 +293,7 @@ class Engine:
     n_jobs: int | None
     clock: Clock
     keep_fits: bool = False
+    executor: Executor | None = None  # for fits; left out, here, one after another
     n_done: int = 0  # folds that all models have scored
 
     @property
@@ -305,12 +317,15 @@ class Engine:
         going = {candidate.way.label: candidate for candidate in candidates}
         parts: dict[str, list[Part]] = {label: [] for label in going}
         left_out: dict[str, str] = {}
+        known = self._elsewhere(candidates)
         for fold in range(len(self.folds)):
             began, labels = time.monotonic(), list(going)
             found: dict[str, Part] = {}
             for number, label in enumerate(labels):
                 display.update(self._stage(label, fold))
-                one = self.scored(going[label], fold, self.clock.share(len(labels) - number))
+                one = known.get((label, fold)) or self.scored(
+                    going[label], fold, self.clock.share(len(labels) - number)
+                )
                 if interrupts.interrupted:  # cut short by the user, however far it came
                     break
                 display.step()
@@ -333,6 +348,28 @@ class Engine:
             if interrupts.interrupted or (left is not None and left < time.monotonic() - began):
                 break
         return [self._joined(going[label], parts[label]) for label in going if parts[label]], left_out
+
+    def _elsewhere(self, candidates: list[Candidate]) -> dict[tuple[str, int], Part | str]:
+        """Return what models make of folds, where these are left to an executor."""
+        if self.executor is None:
+            return {}
+        bare = replace(self, folds=[], executor=None)
+        asked = [(each, fold) for each in candidates for fold in range(len(self.folds))]
+        token = new_token()
+        # All that a task needs goes with it, once.
+        tasks = [
+            Recipe(
+                f"{token}-{at}",
+                f"{each.way.label}, part {fold + 1}",
+                Task,
+                (bare, each, fold, *self.folds[fold]),
+            )
+            for at, (each, fold) in enumerate(asked)
+        ]
+        found = self.executor.map_shards(_scored, tasks)
+        self.executor.forget(tasks)
+        places = [(each.way.label, fold) for each, fold in asked]
+        return dict(zip(places, found, strict=True))
 
     def _stage(self, label: str, fold: int) -> str:
         left = self.clock.left
@@ -412,6 +449,21 @@ class Engine:
         return compared.fit(data, compared.parameters(n_components=chosen.chosen, **known))
 
 
+class Task(NamedTuple):
+    """A model and a part of the data, for an executor."""
+
+    engine: Engine
+    candidate: Candidate
+    fold: int
+    train: Any
+    test: Any
+
+
+def _scored(task: Task, _: Any) -> Part | str:
+    folds = [(task.train, task.test)] * (task.fold + 1)  # seeds go by the number of the fold
+    return replace(task.engine, folds=folds).scored(task.candidate, task.fold, None)
+
+
 def in_time_given(notes: Sequence[str]) -> tuple[str, ...]:
     """Return what models warned of, where the clock ended them: they cannot know that it was no user.
 
@@ -431,9 +483,9 @@ def chosen_number(about: Model, data: Any, settings: Mapping[str, Any], most: in
 
 
 def groups_and_stability(fit: Any) -> tuple[float, float]:
-    """Return how many groups a fit has, and which share of the agents is in one that recurs; NaN: not known.
+    """Return how many groups a fit has, and how stable they are; NaN: not known.
 
-    Groups recur in other chains, or in other restarts.
+    Stable is the share of the chains, or of the other restarts, that find the group of an agent, on average.
     """
     if not hasattr(fit, "memberships"):
         return np.nan, np.nan

@@ -26,7 +26,7 @@ class Form:
     name: ClassVar[str]
     unit: ClassVar[str]  # what is held out and scored: "agent", "cell" or "row"
     said: ClassVar[str]  # what is more or less probable, in a sentence
-    unit_of_groups: ClassVar[str] = "row"  # of what there are groups
+    member: ClassVar[str] = "a row"  # what belongs to groups
 
     def read(self, data: Any) -> Any:
         """Return data as all models of the form take them."""
@@ -59,7 +59,7 @@ class Votes(Form):
     """Agents with rankings or preferences; those who say the same are one row with a count."""
 
     name, unit, said = "votes", "agent", "what an agent says"
-    unit_of_groups = "agent"
+    member = "an agent"
 
     def read(self, data: Any) -> Any:
         return as_preferences(data)._bare().collapse()

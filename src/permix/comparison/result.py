@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # What ends the name of a baseline in tables.
 BASELINE = " (baseline)"
-# Where fewer are in groups that recur, groups are not to be relied on.
+# Where fewer chains, or other restarts, find the group of an agent, groups are not to be relied on.
 UNSTABLE = 0.5
 
 
@@ -79,8 +79,9 @@ class ModelComparison:
     density) of what was held out, in nats; ``error``, its standard error over agents and Monte Carlo draws;
     ``monte_carlo_error``, the part of it that is due to random numbers; ``difference`` to the best model and
     ``difference_error``: paired, both score the same agents; ``times``, how many times as probable as under
-    the best baseline, in the geometric mean; ``groups``, the median over folds; ``stability``, the share of
-    agents in groups that recur in other chains or restarts; ``seconds``; ``cut_short``, whether time ran out.
+    the best baseline, in the geometric mean; ``groups``, the median over folds; ``stability``, which
+    share of the chains, or of the other restarts, finds the group of an agent, on average; ``seconds``;
+    ``cut_short``, whether time ran out.
     """
 
     verdict: str
@@ -220,6 +221,8 @@ def in_words(form: Form, models: list[Scored], simple: list[Scored], counts: Arr
             f"{factor}{sure}.",
             f"Many gave the very same answers, and a list of these predicts {as_good}."
             if name == "empirical"
+            else "It finds no second group."
+            if best.groups == 1.0
             else "Groups that it shows may not be there.",
         ]
     else:
@@ -229,10 +232,11 @@ def in_words(form: Form, models: list[Scored], simple: list[Scored], counts: Arr
             more = _factor(paired(best, one, counts)[0])
             said.append(f"Knowing groups makes it {more} times as probable as if all were one group.")
     if best.stability < UNSTABLE:
-        share = f"{best.stability:.0%}" if best.stability > 0.0 else "none"
+        found = f"{best.stability:.0%} of them find" if best.stability > 0.0 else "none of them finds"
         said.append(
-            f"But its groups are not to be relied on: {share} of the {form.unit_of_groups}s are in groups "
-            "that are found again. It is good at predicting, not at saying who belongs together."
+            f"But its groups are not to be relied on: other chains or restarts find other groups; {found} "
+            f"that of {form.member}, on average. It is good at predicting, not at saying who belongs "
+            "together."
         )
     if late := [entry.label for entry in models if entry.cut_short]:
         said.append(f"{listed(late)} had less time than needed, and might do better with more.")

@@ -12,7 +12,7 @@ from permix.comparison.result import BASELINE, ModelComparison
 NATS = (
     "score: mean natural logarithm of the probability, in nats; 0.1 more is 10% more probable\n"
     "±: standard error of the difference, which is between the same {unit}s\n"
-    "stable: share of {of_groups}s in groups that other chains or restarts find again"
+    "stable: share of the chains, or of the other restarts, that finds the group of {member}, on average"
 )
 
 
@@ -41,14 +41,10 @@ def comparison_report(found: ModelComparison) -> dict[str, Any]:
 
 def print_comparison(report: dict[str, Any], title: str) -> None:
     """Write the verdict, the table, and what should be known about it."""
-    unit = {"votes": "agent", "matrix": "cell", "table": "row"}[report["compared"]]
+    unit = _unit(report)
     say(report["verdict"])
     print()
-    base = report["best_baseline"]
-    columns = ["model", "score", "difference", "±", f"times {base}", "groups", "stable", "seconds"]
-    print_table(f"{title}: {_parts(report, unit)}", columns, [_row(row, report) for row in report["models"]])
-    for line in NATS.format(unit=unit, of_groups="row" if unit == "cell" else unit).splitlines():
-        say(line, "  ")
+    _print_table(report, title)
     if report["not_scored"]:
         n = count_of(report["not_scored"], f"{unit}")
         say(f"{n} held out, drawn at random, are not scored by any model: it would take one too long")
@@ -66,7 +62,7 @@ def print_chosen(said: Sequence[str], report: dict[str, Any] | None, title: str)
         print()
     if report is None:
         return
-    print_table(f"{title}: {_parts(report, _unit(report))}", *_table(report))
+    _print_table(report, title)
 
 
 def _parts(report: dict[str, Any], unit: str) -> str:
@@ -85,10 +81,12 @@ def _unit(report: dict[str, Any]) -> str:
     return {"votes": "agent", "matrix": "cell", "table": "row"}[report["compared"]]
 
 
-def _table(report: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    base = report["best_baseline"]
+def _print_table(report: dict[str, Any], title: str) -> None:
+    base, unit = report["best_baseline"], _unit(report)
     columns = ["model", "score", "difference", "±", f"times {base}", "groups", "stable", "seconds"]
-    return columns, [_row(row, report) for row in report["models"]]
+    print_table(f"{title}: {_parts(report, unit)}", columns, [_row(row, report) for row in report["models"]])
+    for line in NATS.format(unit=unit, member="an agent" if unit == "agent" else "a row").splitlines():
+        say(line, "  ")
 
 
 def _row(row: dict[str, Any], report: dict[str, Any]) -> list[Any]:

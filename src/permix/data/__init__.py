@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from permix.data.io.tables import from_frame as from_frame
     from permix.data.io.tables import read_table as read_table
     from permix.data.io.tables import write_table as write_table
-    from permix.data.shards.cells import ShardedCells as ShardedCells
-    from permix.data.shards.cells import read_sharded_cells as read_sharded_cells
+    from permix.data.shards.matrices import ShardedCells as ShardedCells
+    from permix.data.shards.matrices import read_sharded_cells as read_sharded_cells
     from permix.data.shards.sharded import Sharded as Sharded
     from permix.data.shards.sharded import read_sharded as read_sharded
 
@@ -35,7 +35,7 @@ _MODULES = {
     "io.preflib": ("read_preflib", "write_preflib"),
     "io.read_write": ("read", "write"),
     "io.tables": ("from_frame", "read_table", "write_table"),
-    "shards.cells": ("ShardedCells", "read_sharded_cells"),
+    "shards.matrices": ("ShardedCells", "read_sharded_cells"),
     "shards.sharded": ("Sharded", "read_sharded"),
 }
 __all__ = ["Preferences", "Rankings", *sorted(name for names in _MODULES.values() for name in names)]

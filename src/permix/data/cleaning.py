@@ -285,7 +285,7 @@ def _without_few(table: Rankings | Preferences, rules: Rules, given: list[str]) 
         n = int(stated.counts[mentions[:, weak].any(axis=1)].sum())
         found = too_few(least, "items", "agents' answers")
         audit.append(Entry(found, "left out", n, some(names), rule="min_support"))
-        stated = _over(stated, ~weak)
+        stated = over_some_items(stated, ~weak)
     said = _mentions(stated).sum(axis=1)
     few = f"agents who mention fewer than {rules.min_answers} items"
     for short, found, rule in (
@@ -315,7 +315,7 @@ def _mentions(stated: Preferences) -> Array:
     return found
 
 
-def _over(stated: Preferences, kept: Array) -> Preferences:
+def over_some_items(stated: Preferences, kept: Array) -> Preferences:
     """Return what agents say of some items alone; levels that are left empty close up."""
     new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     agent = np.repeat(np.arange(len(stated)), np.diff(stated.level_indptr))

@@ -36,6 +36,8 @@ def _pack(fit: DPMallowsFit) -> Content:
         ids = data._agents.tolist()
         arrays["data/agents"] = np.array([str(name) for name in ids])
         arrays["data/agents_are_numbers"] = np.array([isinstance(name, int) for name in ids])
+    if fit.sampled_from is not None:
+        arrays["sampled_from"] = np.array([fit.sampled_from])
     return Content({"items": fit.items, **facts}, arrays)
 
 
@@ -45,13 +47,21 @@ def _build(saved: Saved) -> DPMallowsFit:
     rankings = _rankings(facts["items"], under("data/", arrays))
     require(sizes["observations"] == rankings.n_agents, "labels")
     prior = settings.partition_prior()
-    draws, estimate = parts.partitions_of(saved, learned_concentration(prior) is not None)
-    clusters = _clusters(under("clusters/", arrays), prior)
+    sampled_from = int(arrays["sampled_from"][0]) if "sampled_from" in arrays else None
+    sample = sampled_from is not None and sampled_from > rankings.n_agents
+    require(sampled_from is None or rankings.n_agents <= sampled_from < MOST_AGENTS, "agents of a sample")
+    learned = learned_concentration(prior) is not None
+    draws, estimate = parts.partitions_of(saved, learned, of_sample=sample)
+    clusters = _clusters(under("clusters/", arrays), prior, sampled_from if sample else None)
     for name in LEARNED:
         require((name in draws.arrays) == (name in settings.learned()), name)
-    require(sizes["stages"] == min(int(rankings.lengths.max()), rankings.n_items - 1), "decays")
+    longest = min(int(rankings.lengths.max()), rankings.n_items - 1)
+    # Others than those of the sample may have given longer lists.
+    require(longest <= sizes["stages"] <= (rankings.n_items - 1 if sample else longest), "decays")
     settings.rates(sizes["stages"])
-    return DPMallowsFit(settings, facts["items"], rankings, draws, estimate, clusters)
+    return DPMallowsFit(
+        settings, facts["items"], rankings, draws, estimate, clusters, sampled_from=sampled_from
+    )
 
 
 def _rankings(items: tuple[Any, ...], data: dict[str, Array]) -> Rankings:
@@ -78,16 +88,20 @@ def _agents(data: dict[str, Array]) -> Array | None:
     return np.array(ids, dtype=object)
 
 
-def _clusters(found: dict[str, Array], prior: PartitionPrior) -> ClusterDraws:
-    """Rebuild centers and decays of the draws."""
+def _clusters(found: dict[str, Array], prior: PartitionPrior, sampled_from: int | None) -> ClusterDraws:
+    """Rebuild centers and decays of the draws; labels may be those of a sample of so many agents."""
     starts, sizes, labels = found["starts"], found["sizes"], found["labels"]
     n_draws, n = labels.shape
     require(len(starts) == n_draws + 1 and starts[0] == 0 and starts[-1] == len(sizes), "groups")
     numbers = np.diff(starts)
-    require(bool(np.all((numbers > 0) & (numbers <= n))), "groups")
+    require(bool(np.all((numbers > 0) & (numbers <= (sampled_from or n)))), "groups")
     for d in range(n_draws):
-        counted = np.bincount(labels[d], minlength=int(numbers[d]))
-        require(np.array_equal(counted, sizes[starts[d] : starts[d + 1]]), "group sizes")
+        counted, here = np.bincount(labels[d], minlength=int(numbers[d])), sizes[starts[d] : starts[d + 1]]
+        if sampled_from is None:
+            require(np.array_equal(counted, here), "group sizes")
+        else:
+            require(len(counted) == len(here) and bool(np.all(counted <= here)), "group sizes")
+            require(int(here.sum()) == sampled_from, "group sizes")
     if learned_concentration(prior) is not None:
         require(bool(np.all(found["concentration"] > 0.0)), "concentration")
     else:
@@ -110,6 +124,7 @@ SCHEMA = Schema(
         "data/counts": field("int64", "rows", where=fields.counts),
         "data/agents": field("text", "rows", optional=True),
         "data/agents_are_numbers": field("bool", "rows", optional=True),
+        "sampled_from": field("int64", 1, optional=True),
         "clusters/starts": field("int64", "starts"),
         "clusters/sizes": field("int64", "clusters", where=fields.positive),
         "clusters/centers": field("int32", "clusters", "items", where=fields.permutations),

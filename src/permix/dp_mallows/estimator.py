@@ -68,6 +68,10 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
     intervals of them and predictions average over these, and a new agent may be of a group that the data did
     not have.
 
+    Of more than 10,000 agents in shards (:func:`permix.read_sharded`), draws have labels of 2,000 on record:
+    the point estimate is of these, ``cluster_sizes_`` are scaled, and there is no ``labels_``
+    (:func:`permix.predict_shards` writes the groups of all). All else is about all agents.
+
     Examples
     --------
     >>> import permix
@@ -84,6 +88,7 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
 
     _read = staticmethod(as_top_lists)
     _fit_to = staticmethod(fit_dp_mallows)
+    _takes_shards = True
 
     def _adopt(self, fit: DPMallowsFit) -> Self:
         self._fit = fit
@@ -93,11 +98,11 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
         self.items_ = fit.items
         self.point_estimate_ = fit.estimate
         self.n_clusters_ = fit.n_clusters
-        self.cluster_sizes_ = fit.cluster_sizes
+        self.cluster_sizes_ = fit.scaled_sizes
         self.log_likelihood_ = fit.log_likelihood
         return self
 
-    labels_ = of_fitted(lambda self: self._fit.row_labels, "Most probable group of every row fitted.")
+    labels_ = of_fitted(lambda self: _row_labels(self._fit), "Most probable group of every row fitted.")
     weights_ = of_fitted(lambda self: self._summaries.shares, "Posterior mean share of each group.")
     centers_ = of_fitted(lambda self: self._summaries.centers, "Consensus ranking of each group.")
     theta_ = of_fitted(lambda self: self._summaries.theta, "Mean decay of each place in each group.")
@@ -262,3 +267,12 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
         """Return the decay of every place in every group, with intervals and the lists that reach it."""
         self._fitted()
         return self._summaries.decay_table()
+
+
+def _row_labels(fit: DPMallowsFit) -> Array:
+    if fit.sampled_from is not None:
+        raise AttributeError(
+            "rows of data in shards are not here: permix.predict_shards(model, data, folder) writes "
+            "their groups"
+        )
+    return fit.row_labels

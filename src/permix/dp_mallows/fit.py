@@ -14,6 +14,7 @@ from permix.convergence import FEWEST_DRAWS, mcse_mean
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
+from permix.data.shards.sharded import Sharded
 from permix.distributions.base import Estimate
 from permix.dp_mallows.decay_prior import LearnDecayPrior
 from permix.dp_mallows.draws import ClusterDraws, Overlap
@@ -37,10 +38,10 @@ from permix.partitions import MixtureOfFiniteMixtures
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, evenly_spaced
+from permix.runtime.fingerprint import digest
 from permix.runtime.progress import Display
 from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
-from permix.sampling.fingerprint import digest
 
 # From this many agents on all are assigned at once, in threads, and so many of them are then visited one by
 # one, so that clusters open and close.
@@ -90,6 +91,18 @@ class DPMallowsFit(EstimatedPartition):
     estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
     clusters: ClusterDraws  # centers and decays of the clusters in evenly spaced draws
     known: Known = NOTHING  # of the rows and items, beside what was fitted
+    # Agents in shards: how many there are; ``rankings`` and labels are those of a sample.
+    sampled_from: int | None = None
+
+    @property
+    def n_agents(self) -> int:
+        """Number of agents fitted, those in shards included."""
+        return int(self.rankings.n_agents) if self.sampled_from is None else self.sampled_from
+
+    @property
+    def scaled_sizes(self) -> Array:
+        """Members of each group of the point estimate; of a sample scaled to all agents."""
+        return np.rint(self.cluster_sizes * (self.n_agents / len(self.labels))).astype(np.int64)
 
     @property
     def n_known(self) -> tuple[int, int]:
@@ -104,7 +117,7 @@ class DPMallowsFit(EstimatedPartition):
             self.n_clusters,
             agents=self.rankings.rows_of_agents(),
             draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains > 0,
+            recur=self.recurrence.n_chains / len(drawn),
         )
 
     @property
@@ -149,7 +162,7 @@ class DPMallowsFit(EstimatedPartition):
         prior = self.clusters.prior
         if not isinstance(prior, MixtureOfFiniteMixtures):
             return None
-        return prior.n_components_posterior(self.draws.arrays["n_groups"], int(self.rankings.n_agents))
+        return prior.n_components_posterior(self.draws.arrays["n_groups"], self.n_agents)
 
     @cached_property
     def overlap(self) -> Overlap:
@@ -182,8 +195,17 @@ class DPMallowsFit(EstimatedPartition):
         return np.asarray(self.probabilities.argmax(axis=1))
 
 
-def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallowsFit:
+def fit_dp_mallows(rankings: Rankings | Sharded, settings: DPMallowsParameters) -> DPMallowsFit:
     """Run chains on top lists (``as_top_lists``), summarize them, and warn where chains disagree."""
+    if isinstance(rankings, Sharded):
+        from permix.dp_mallows.sharded.fit import fit_shards
+
+        return fit_shards(rankings, settings)
+    return fit_table(rankings, settings)
+
+
+def fit_table(rankings: Rankings, settings: DPMallowsParameters) -> DPMallowsFit:
+    """Do so for a table."""
     exact = exact_model(rankings, settings)
     model = of_sampler(exact, settings)
     lists, sweeps = model.lists, sweeps_of(settings, model.n_agents)
@@ -207,14 +229,20 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
             "data": digest({"starts": lists.starts, "items": lists.items, "of": lists.list_of}),
         },
     )
-    n_kept = max(MIN_ESTIMATE_DRAWS, min(MAX_ESTIMATE_DRAWS, MAX_ESTIMATE_LABELS // model.n_agents))
+    # What is reported of the published samplers' partitions is exact.
+    return summarized(rankings, settings, draws, draw_clusters(exact, settings, draws))
+
+
+def summarized(
+    rankings: Rankings, settings: DPMallowsParameters, draws: Draws, clusters: ClusterDraws
+) -> DPMallowsFit:
+    """Return a fit with its point estimate, and warn where chains disagree or groups overlap."""
+    n_kept = max(MIN_ESTIMATE_DRAWS, min(MAX_ESTIMATE_DRAWS, MAX_ESTIMATE_LABELS // int(rankings.n_agents)))
     labels = evenly_spaced(draws.arrays["labels"], n_kept)
     nearest = point_estimate(
         labels, loss=settings.loss, random_state=0, n_jobs=settings.n_jobs, progress=settings.progress
     )
     estimate = readable(nearest, labels)
-    # What is reported of the published samplers' partitions is exact.
-    clusters = draw_clusters(exact, settings, draws)
     warn_if_chains_disagree(draws)
     fit = DPMallowsFit(settings, rankings.items, rankings, draws, estimate, clusters)
     if fit.shows_a_draw:
@@ -222,7 +250,7 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
             "groups overlap, so that no partition is near all draws: the groups are those of the draw "
             "nearest to all others, and who belongs where is uncertain.",
             PermixWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return fit
 

@@ -37,7 +37,7 @@ def found_groups(fit: DPMallowsFit, summaries: ClusterSummaries, *, sure: bool =
                 float(summaries.shares[e]),
                 float(low),
                 float(high),
-                agents=int(fit.cluster_sizes[e]),
+                agents=int(fit.scaled_sizes[e]),
                 how_sure=float(summaries.how_sure[e]),
                 order=np.asarray(summaries.centers.orders[e]),
                 places=(center["rank_low"], center["rank_high"]),
@@ -54,15 +54,23 @@ def found_groups(fit: DPMallowsFit, summaries: ClusterSummaries, *, sure: bool =
     return RankedGroups(
         [shown(name) for name in labels_of(fit, fit.items)],
         groups,
-        int(fit.rankings.n_agents),
+        fit.n_agents,
         draw,
-        share_is="Intervals hold 90% of the posterior draws.",
+        share_is=f"Intervals hold 90% of the posterior draws{_of_sample(fit)}.",
         center_is="The center is the ranking that members are spread around; items by mean place over draws.",
         places_are="May be: between which places the item stands in the center in 90% of the draws.",
         runs=int(n_chains),
         probabilities=fit.probabilities if sure else None,
         counts=np.asarray(fit.rankings.counts),
     )
+
+
+def _of_sample(fit: DPMallowsFit) -> str:
+    """Say so where numbers of members are those of a sample."""
+    n = int(fit.rankings.n_agents)
+    if fit.n_agents == n:
+        return ""
+    return f"; numbers of agents in groups are those in a random sample of {n:,}, scaled to all"
 
 
 def answer(fit: DPMallowsFit) -> Answer:
@@ -100,7 +108,7 @@ def _how_many(fit: DPMallowsFit) -> tuple[str, ...]:
 
 def subtitle(fit: DPMallowsFit) -> str:
     """Say what the report is about."""
-    data = f"{count_of(int(fit.rankings.n_agents), 'agent')}, {count_of(len(fit.items), 'item')}"
+    data = f"{count_of(fit.n_agents, 'agent')}, {count_of(len(fit.items), 'item')}"
     return f"{data}; mixture of generalized Mallows models with as many groups as the data ask for"
 
 

@@ -146,7 +146,7 @@ class ClusterSummaries:
         more = " ≻ …" if len(fit.items) > SHOWN else ""
         return pd.DataFrame(
             {
-                "size": fit.cluster_sizes,
+                "size": fit.scaled_sizes,
                 "share": self.shares,
                 "share_low": low,
                 "share_high": high,

@@ -29,6 +29,8 @@ from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
 from permix.runtime.threads import over_rows
 
+MISFIT = "the checkpoint's labels, centers and decays do not fit together"
+
 
 @dataclasses.dataclass(frozen=True)
 class ListModel:
@@ -67,17 +69,22 @@ def list_model(
     strength: float,
     prior: PartitionPrior,
     learned: Mapping[str, LogNormal] | None = None,
+    n_agents: int | None = None,
+    n_stages: int | None = None,
 ) -> ListModel:
     """Prepare data and prior; ``rates(n)`` gives r_j of the first n stages.
 
-    ``learned`` are the priors of what chains learn of the prior of the decays, which they start from.
+    ``learned`` are the priors of what chains learn of the prior of the decays, which they start from. Of
+    lists that are a part of more, ``n_agents`` is how many there are in all, and ``n_stages`` the length of
+    the longest.
     """
     lists = top_lists(orders, lengths, counts, n_items)
-    n_stages = int(np.diff(lists.starts).max())
+    n_stages = int(np.diff(lists.starts).max()) if n_stages is None else n_stages
+    n_agents = len(lists.list_of) if n_agents is None else n_agents
     known, learned = rates(n_stages), learned or {}
     least_rate = learned["prior_rate"].low if "prior_rate" in learned else known.min(initial=np.inf)
     least = least_rate * (learned["prior_strength"].low if "prior_strength" in learned else strength)
-    tables = stage_tables(n_items, n_stages, known, strength, len(lists.list_of), least)
+    tables = stage_tables(n_items, n_stages, known, strength, n_agents, least)
     bins = skip_bins(n_items, exact=False)
     opening = opening_of(tables, bins, n_items)
     return ListModel(lists, n_items, n_stages, tables, prior, bins, opening, strength, known, learned)
@@ -147,7 +154,7 @@ class ListState(PartitionState):
         self.concentration = first_concentration(model.prior)
         self.strength, self.rates = model.strength, model.rates
         self.tables, self.opening = model.tables, model.opening
-        self.labels = np.full(self.n, -1, dtype=np.int32)
+        self.labels = np.full(len(model.lists.list_of), -1, dtype=np.int32)
         self.n_clusters = 0
         self.n_moved = 0
         self.clusters = self.make_clusters(roomy(1))
@@ -319,16 +326,22 @@ class ListState(PartitionState):
         }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        labels, places, theta = (np.asarray(arrays[name]) for name in ("labels", "places", "theta"))
-        if labels.shape != (self.n,) or places.ndim != 2 or len(places) != self.model.n_items:
+        labels, places = np.asarray(arrays["labels"]), np.asarray(arrays["places"])
+        if labels.shape != (self.n,) or places.ndim != 2:
             raise DataError(f"the checkpoint is of {labels.shape} agents, these are {self.n}")
-        n_clusters = places.shape[1]
         # Compiled code does not check: a damaged checkpoint must not get there.
-        proper = np.array_equal(np.unique(labels), np.arange(n_clusters))
-        proper = proper and bool((np.sort(places, axis=0) == np.arange(len(places))[:, None]).all())
-        if not proper or theta.shape != (n_clusters, self.model.n_stages):
-            raise DataError("the checkpoint's labels, centers and decays do not fit together")
+        if not np.array_equal(np.unique(labels), np.arange(places.shape[1])):
+            raise DataError(MISFIT)
         self.labels[:] = labels
+        self._restore_clusters(arrays)
+
+    def _restore_clusters(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back all but the labels."""
+        places, theta = np.asarray(arrays["places"]), np.asarray(arrays["theta"])
+        n_clusters, n_items = places.shape[1], self.model.n_items
+        proper = np.array_equal(np.sort(places, axis=0), np.tile(np.arange(n_items)[:, None], n_clusters))
+        if not proper or theta.shape != (n_clusters, self.model.n_stages):
+            raise DataError(MISFIT)
         self.n_clusters = n_clusters
         self.clusters = self.make_clusters(roomy(n_clusters + 1))
         self.clusters.places[:, :n_clusters] = places

@@ -26,7 +26,7 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
     return {
         "model": fit.model,
         "sampler": settings.sampler,
-        "assignments": chosen_assignments(settings, int(fit.rankings.n_agents)),
+        "assignments": chosen_assignments(settings, fit.n_agents),
         "prior": fit.clusters.prior.describe(),
         "prior_strength": fit.strength,
         "prior_rate": fit.rates.tolist(),
@@ -57,7 +57,7 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
     center = summaries.center_columns(e)
     low, high = summaries.share_intervals[:, e]
     return {
-        "agents": int(fit.cluster_sizes[e]),
+        "agents": int(fit.scaled_sizes[e]),
         "share": float(summaries.shares[e]),
         "share_low": float(low),
         "share_high": float(high),

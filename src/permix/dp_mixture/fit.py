@@ -33,8 +33,8 @@ from permix.partitions.geometry import how_sure
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, nearest_partition
+from permix.runtime.fingerprint import digest
 from permix.sampling import Draws, run_chains
-from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
 # Parameters of groups are averaged over so many draws of missing cells given the groups, so many sweeps each.
@@ -75,7 +75,7 @@ class MixtureFit(EstimatedPartition):
             self.labels,
             self.n_clusters,
             draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains > 0,
+            recur=self.recurrence.n_chains / len(drawn),
         )
 
     @property
@@ -203,6 +203,9 @@ def fit_mixture(
     estimate = nearest_partition(draws, settings)
     warn_if_chains_disagree(draws)
     _warn_if_nothing_moved(draws)
+    alone = np.count_nonzero(estimate.sizes == 1)
+    if n >= FEWEST_ROWS and 2 * alone > n:
+        warnings.warn(PermixWarning(mostly_alone(alone, n)), stacklevel=3)
     if learning is not None:
         family = with_means(family, draws.arrays)
     return MixtureFit(settings, family, prior, data, n, draws, estimate, feature_names)
@@ -212,6 +215,15 @@ def too_few(n: int) -> str:
     """Say that so many rows say nothing about groups."""
     rows = "one row is" if n == 1 else f"{n} rows are"
     return f"{rows} too few to tell groups apart: the groups are those of the prior, more or less"
+
+
+def mostly_alone(n_alone: int, n: int) -> str:
+    """Say that groups of one row each are no groups."""
+    return (
+        f"{n_alone} of the {n} rows are groups of their own, which says nothing about groups in the data: "
+        "there are too many columns for so few rows, or the family does not suit them. "
+        "Try fewer columns or another family"
+    )
 
 
 def _first_states(

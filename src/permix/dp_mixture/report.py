@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from permix.reporting.partition_sections import (
 )
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_chains, of_recurrence, verdict
-from permix.reporting.words import count_of, interval, listed, number, others, percent, shown, told_apart
+from permix.reporting.words import count_of, interval, listed, others, percent, shown, told_apart
 
 REFERENCE = (
     "Dirichlet-process and finite mixtures; the permutation-augmented moves are those of Liang, Jordan and "
@@ -37,13 +38,11 @@ FAR = 2.0
 
 def found_groups(fit: MixtureFit) -> list[LineGroup]:
     """Return the groups, the largest first."""
-    share, low, high = drawn_shares(fit.draws.arrays["labels"], fit.labels, fit.n_clusters)
+    shares = drawn_shares(fit.draws.arrays["labels"], fit.labels, fit.recurrence.n_chains)
     return [
         LineGroup(
             int(fit.cluster_sizes[k]),
-            float(share[k]),
-            float(low[k]),
-            float(high[k]),
+            *shares[k],
             float(fit.how_sure[fit.labels == k].mean()),
             int(fit.recurrence.n_chains[k]),
         )
@@ -66,7 +65,8 @@ def answer(fit: MixtureFit) -> Answer:
         said += [group_sentence(fit, groups, k) for k in range(min(fit.n_clusters, SENTENCES))]
         if fit.n_clusters > SENTENCES:
             rest = groups[SENTENCES:]
-            said.append(f"{others(len(rest))} {percent(sum(group.share for group in rest))} of the rows.")
+            share = percent(sum(group.size for group in rest) / len(fit.labels))
+            said.append(f"{others(len(rest))} {share} of the rows.")
         sure = float(fit.how_sure.mean())
         how = "sure" if sure >= 0.9 else "fairly sure" if sure >= 0.7 else "unsure"
         said.append(
@@ -85,20 +85,25 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
         if not words:
             return f"{who} has the same shares as all rows."
         return f"{who} has more than others of {listed(words)}."
+    rows = [row for row in group_profile(fit, k) if abs(row["difference"]) >= LEAST_DIFFERENCE]
+    rows = [row for row in rows if row["difference"] > 0 or not row["is_share"]][:NAMED]
     told = []
-    for row in group_profile(fit, k):
-        difference = row["difference"]
-        if not abs(difference) >= LEAST_DIFFERENCE or (row["is_share"] and difference < 0):
-            continue
-        name = shown(row["feature"], 40)
-        if row["is_share"]:
-            told.append(f"{name} {percent(row['typical'])} ({percent(row['overall'])} of all)")
-        else:
-            typical, overall = told_apart(row["typical"], row["overall"])
-            told.append(f"{name} {typical} ({overall} in all rows)")
+    for row, (*each, overall) in zip(rows, averages(fit, [row["feature"] for row in rows]), strict=True):
+        name, all_rows = shown(row["feature"], 40), "of all" if row["is_share"] else "in all rows"
+        told.append(f"{name} {each[k]} ({overall} {all_rows})")
     if not told:
         return f"{who} is near the average of all rows."
-    return f"{who} has on average {listed(told[:NAMED])}."
+    return f"{who} has on average {listed(told)}."
+
+
+def averages(fit: MixtureFit, features: Sequence[str]) -> list[list[str]]:
+    """Write the average of features in each group, and then that of all rows, in one precision each."""
+    profile, column = fit.profile, {name: j for j, name in enumerate(fit.features)}
+    written = []
+    for j in (column[name] for name in features):
+        values = [*map(float, profile.typical[:, j]), float(profile.overall[j])]
+        written.append([*map(percent, values)] if profile.is_share[j] else told_apart(values))
+    return written
 
 
 def subtitle(fit: MixtureFit) -> str:
@@ -148,15 +153,7 @@ def overview(fit: MixtureFit) -> Figure:
     """Draw the features by group: how far from all rows, and the averages."""
     profile, chosen = fit.profile, _telling(fit, 2 * DRAWN)
     n_groups = min(fit.n_clusters, PARTS)
-    texts = [
-        [
-            percent(float(profile.typical[k, j]))
-            if profile.is_share[j]
-            else number(float(profile.typical[k, j]))
-            for k in range(n_groups)
-        ]
-        for j in chosen
-    ]
+    texts = [each[:n_groups] for each in averages(fit, [fit.features[j] for j in chosen])]
     names = [shown(fit.features[j]) for j in chosen]
     some = (
         ""
@@ -200,14 +197,11 @@ def profile_picture(fit: MixtureFit, k: int) -> Figure:
 def profile_table(fit: MixtureFit, k: int) -> Table:
     """List the averages of a group beside those of all rows."""
     rows = group_profile(fit, k)
-    averages = [
-        map(percent, both) if row["is_share"] else told_apart(*both)
-        for row in rows[:LISTED]
-        for both in [(float(row["typical"]), float(row["overall"]))]
-    ]
+    shown_rows = rows[:LISTED]
+    written = averages(fit, [row["feature"] for row in shown_rows])
     cells = tuple(
-        (shown(row["feature"]), *both, f"{row['difference']:+.1f}")
-        for row, both in zip(rows, averages, strict=False)
+        (shown(row["feature"]), each[k], each[-1], f"{row['difference']:+.1f}")
+        for row, each in zip(shown_rows, written, strict=True)
     )
     left = len(rows) - len(cells)
     note = "Apart: in standard deviations of all rows." + (f" {left:,} more not shown." if left > 0 else "")

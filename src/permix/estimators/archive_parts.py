@@ -191,11 +191,14 @@ def pack_partitions(fit: Any) -> Content:
     return Content(facts, {**arrays, "point_estimate": np.asarray(fit.estimate.labels)})
 
 
-def partitions_of(saved: Saved, learned: bool) -> tuple[Draws, PointEstimate]:
-    """Return draws and point estimate; ``learned``: whether the draws have a concentration."""
+def partitions_of(saved: Saved, learned: bool, *, of_sample: bool = False) -> tuple[Draws, PointEstimate]:
+    """Return draws and point estimate; ``learned``: whether the draws have a concentration.
+
+    Labels that are those of a sample may lack groups.
+    """
     draws = draws_of(saved)
-    numbers = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1
-    require(np.array_equal(draws.arrays["n_groups"], numbers), "n_groups")
+    numbers, found = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1, draws.arrays["n_groups"]
+    require(bool(np.all(numbers <= found)) if of_sample else np.array_equal(found, numbers), "n_groups")
     require(len(draws.seeds) == saved.sizes["chains"], "seeds")
     require(("concentration" in draws.arrays) == learned, "concentration")
     return draws, estimate_from(saved.arrays["point_estimate"], saved.facts)

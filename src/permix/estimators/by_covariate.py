@@ -181,7 +181,7 @@ def _doubt(fit: Any, found: Memberships) -> str:
 
         if verdict_on(draws).converged is False:
             return f"the chains did not converge, {so}"
-    n = 0 if found.recur is None else int(np.count_nonzero(~found.recur))
+    n = 0 if found.recur is None else int(np.count_nonzero(found.recur == 0.0))
     if not n:
         return ""
     which = "these groups" if n == found.n_groups else f"{n} of these {found.n_groups} groups"

@@ -45,7 +45,7 @@ class Memberships(NamedTuple):
     agents: Array | None = None  # row of each agent, where labels are of agents
     draws: Array | None = None  # (draws, rows or agents): groups in draws of the posterior, by any numbers
     probabilities: Array | None = None  # (rows, groups)
-    recur: Array | None = None  # (groups,): whether other chains, or restarts, find each group, where known
+    recur: Array | None = None  # (groups,): share of chains, or of other restarts, that find each, if known
 
 
 def known_of(fit: Any) -> Known:

@@ -180,7 +180,7 @@ class ChainParameters(RunParameters):
         "With auto, chains are judged after 250, 500, 1000, … draws: by the R-hat of every quantity that is "
         "one number per draw (at most 1.01) and by its effective number of draws (at least 100 per chain), "
         "of all draws or of the second half. They end, at the latest, after 1,000 draws of large data and "
-        "8,000 of small ones, and at most 1,000 of each chain are kept.",
+        "8,000 of small ones. At most 1,000 of each chain are kept, and fewer of more than 67,000 rows.",
     )
     n_burn_in: int = declare(500, Whole(0), "Iterations of each chain before the first draw.")
     n_thin: int = declare(1, Whole(1), "Iterations for each draw kept.")

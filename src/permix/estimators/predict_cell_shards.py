@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from permix.data.shards.cells import CellShard, ShardedCells
+from permix.data.shards.matrices import CellShard, ShardedCells
 from permix.errors import DataError
 from permix.files import atomic_writer
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from permix.data.shards.cells import ShardedCells
 from permix.data.shards.loading import Shard
+from permix.data.shards.matrices import ShardedCells
 from permix.data.shards.sharded import Sharded
 from permix.errors import DataError
 from permix.files import atomic_writer

@@ -6,17 +6,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from permix.families.base import Family
-from permix.families.categorical import Categorical
-from permix.families.diagonal import GaussianDiagonal
-from permix.families.gaussian import Gaussian
-from permix.families.mixed import Mixed
-from permix.families.mixed_niw import MixedNIW
-from permix.families.multinomial import Multinomial
-from permix.families.niw import GaussianNIW
 from permix.registries import FAMILIES
+from permix.runtime.lazy import exports
+
+# Models of rankings take one module of this package, and no family: these load when somebody asks for them.
+if TYPE_CHECKING:
+    from permix.families.base import Family
+    from permix.families.categorical import Categorical
+    from permix.families.diagonal import GaussianDiagonal
+    from permix.families.gaussian import Gaussian
+    from permix.families.mixed import Mixed
+    from permix.families.mixed_niw import MixedNIW
+    from permix.families.multinomial import Multinomial
+    from permix.families.niw import GaussianNIW
 
 __all__ = [
     "Categorical",
@@ -29,6 +33,20 @@ __all__ = [
     "Multinomial",
     "family_from_description",
 ]
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "base": ["Family"],
+        "categorical": ["Categorical"],
+        "diagonal": ["GaussianDiagonal"],
+        "gaussian": ["Gaussian"],
+        "mixed": ["Mixed"],
+        "mixed_niw": ["MixedNIW"],
+        "multinomial": ["Multinomial"],
+        "niw": ["GaussianNIW"],
+    },
+)
 
 
 def family_from_description(description: Mapping[str, Any]) -> Family:

@@ -27,6 +27,8 @@ LOG_PI = math.log(math.pi)
 SMALLEST_SHARE = 1e-14
 # Products of eight factors are turned into logarithms outside of this and its inverse.
 HUGE = 1e100
+# Two such products are less than e^500, so one is beyond it only if a limit on its logarithm says so.
+BEYOND = 500.0
 
 
 @by_reference
@@ -76,7 +78,7 @@ def _log_product(means, precisions, data, i, k, weight, limit):
     d = means.shape[1]
     total = 0.0
     product = 1.0
-    most = math.exp(min(limit, 200.0))
+    most = math.exp(min(limit, BEYOND))
     j = 0
     while j < d:
         last = min(j + 8, d)
@@ -91,13 +93,13 @@ def _log_product(means, precisions, data, i, k, weight, limit):
             if not 1.0 / HUGE < product < HUGE:
                 total += math.log(product)
                 product = 1.0
-                most = math.exp(min(limit - total, 200.0))
+                most = math.exp(min(limit - total, BEYOND))
         else:  # far away: the product may be beyond what can be written
             for c in range(j, last):
                 difference = data[i, c] - means[k, c]
                 share = weight * difference * difference * precisions[k, c]
                 total += math.log(max(1.0 + share, SMALLEST_SHARE))
-            most = math.exp(min(limit - total, 200.0))
+            most = math.exp(min(limit - total, BEYOND))
         j = last
     return total + math.log(product)
 

@@ -19,15 +19,22 @@ from permix.distributions.base import Estimate
 from permix.distributions.conditioning.agent_posteriors import CHUNK, Profile, particle_draws
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
-from permix.distributions.conditioning.tournaments_jit import count_drawn
 from permix.mallows.climbs import ExactClimb, Follow, Run
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.rounds.drawn import Draws
 from permix.mallows.rounds.exchanges import ExactRows
 from permix.mallows.rounds.levels import LevelRounds
-from permix.mallows.rounds.statistics import NO_BONUSES, Statistics, improve, responsibilities
+from permix.mallows.rounds.sharded import ShardedRounds
+from permix.mallows.rounds.statistics import (
+    NO_BONUSES,
+    Statistics,
+    add_tournaments,
+    improve,
+    responsibilities,
+    systematic,
+)
 from permix.mallows.rounds.sums import SumRounds, are_few
 from permix.mallows.rounds.words import WordRounds
-from permix.runtime.threads import over_rows
 
 # Independent sets of particles for every agent and component: two give an error.
 N_SETS = 2
@@ -66,13 +73,15 @@ class MallowsEM:
     def _begin(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
         self.profile, self.settings, self.key = profile, settings, key
         self.most = -math.log(settings.min_dispersion)  # of decays
+        self._elsewhere: ShardedRounds | None = None
 
     @classmethod
-    def over(cls, rows: ExactRows, n_agents: int, part: MallowsEM) -> MallowsEM:
+    def over(cls, rows: ShardedRounds, n_agents: int, part: MallowsEM) -> MallowsEM:
         """Return EM over rows that are elsewhere, with all else as for a ``part`` of them."""
         whole = cls.__new__(cls)
         whole._begin(part.profile, part.settings, part.key)
-        whole.parts, whole.exact, whole.n_agents = [rows], True, n_agents
+        whole.parts, whole.exact, whole.n_agents = [rows], rows.exact, n_agents
+        whole._elsewhere = rows
         return whole
 
     def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
@@ -144,6 +153,9 @@ class MallowsEM:
 
     def e_step(self, components: MallowsComponents, sweep: int) -> tuple[Estimate, Statistics]:
         """Return the log-likelihood of the present components, and the expected statistics under them."""
+        if self._elsewhere is not None:
+            draws = Draws(self.key, sweep, N_SETS, self.settings.n_particles)
+            return self._elsewhere.drawn_step(components, draws)
         total, statistics = self.exact_step(components)
         variance = 0.0
         if not self.exact:
@@ -184,10 +196,10 @@ class MallowsEM:
             shares = responsibilities(by_component, values)
             statistics.members[:] += here @ shares
             self._active[first:last] &= by_component >= by_component.max(axis=1)[:, None] - FAR_BEHIND
-            chosen = _systematic(joint, uniforms[first:last], local, cluster, n_sets)
+            chosen = systematic(joint, uniforms[first:last], local, cluster, n_sets)
             weights = here[agent[chosen]]
             drawn_weight += np.bincount(clusters[chosen], weights=weights, minlength=k)
-            _add_tournaments(weights, clusters[chosen], places[chosen], wins)
+            add_tournaments(weights, clusters[chosen], places[chosen], wins)
             first = last
         statistics.rankings[:] += drawn_weight / n_sets
         for at, center in enumerate(components.centers):  # from steps of the center to items
@@ -230,39 +242,3 @@ def total_log_likelihood(joint: Array, errors: Array, counts: Array) -> Estimate
     missing = 0.5 * float(counts @ squares)
     error = math.sqrt(float(counts**2 @ squares) + (0.5 * missing) ** 2)
     return Estimate(float(counts @ evidence) + missing, error)
-
-
-def _systematic(joint: Array, uniforms: Array, local: Array, cluster: Array, n_sets: int) -> Array:
-    """Choose ``n_sets`` rows of work for every agent, in proportion to π_k times the estimate of P(v).
-
-    ``joint`` (agents, K, sets) holds the logarithms; rows of work are numbered as the pairs
-    (local, cluster), each with its sets.
-    """
-    n_agents, k, _ = joint.shape
-    number = np.full((n_agents, k), -1, dtype=np.int64)
-    number[local, cluster] = np.arange(len(local))
-    flat = joint.reshape(n_agents, -1)
-    with np.errstate(invalid="ignore"):
-        weights = np.exp(flat - flat.max(axis=1)[:, None])
-    possible = np.isfinite(weights).all(axis=1)
-    cumulative = np.cumsum(weights, axis=1)
-    chosen = []
-    for draw in range(n_sets):
-        points = (draw + uniforms) / n_sets * cumulative[:, -1]
-        place = (cumulative <= points[:, None]).sum(axis=1)
-        place = np.minimum(place, flat.shape[1] - 1)
-        rows = number[np.arange(n_agents), place // n_sets] * n_sets + place % n_sets
-        chosen.append(rows[possible])
-    return np.concatenate(chosen)
-
-
-def _add_tournaments(weights: Array, clusters: Array, places: Array, wins: Array) -> None:
-    """Count drawn rankings, component by component; ``weights`` are whole numbers."""
-    order = np.lexsort((weights, clusters))
-    ends = np.searchsorted(clusters[order], np.arange(len(wins) + 1))
-
-    def work(first: int, last: int) -> None:
-        for k in range(first, last):
-            count_drawn(int(ends[k]), int(ends[k + 1]), order, places, weights, wins[k])
-
-    over_rows(work, len(wins), places.size)

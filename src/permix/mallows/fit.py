@@ -11,13 +11,13 @@ from permix.data.preferences import Preferences
 from permix.data.shards.sharded import Sharded
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.errors import DataError
 from permix.estimators.share_errors import share_errors
-from permix.mallows.em import total_log_likelihood
+from permix.mallows.em import N_SETS, total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import MixturePosterior
 from permix.mallows.restarts import MOST_EXACT, Everybody, best_of_restarts
 from permix.mallows.results import MallowsFit
+from permix.mallows.rounds.drawn import Draws
 from permix.mallows.rounds.sharded import ShardedRounds, n_sampled
 from permix.mallows.rounds.statistics import responsibilities
 from permix.runtime.seeds import seed_sequence, stream_key
@@ -48,19 +48,20 @@ def _fit_shards(data: Sharded, settings: MallowsParameters, smaller: MallowsComp
         few = data.distinct(2 * MOST_EXACT)
         if few is not None:
             return replace(_fit_rows(few, settings, smaller), sampled_from=data.n_agents)
-        n = n_sampled(data)
-        if n:
-            raise DataError(
-                f"{n:,} rows are comparisons, or rankings of some of the items, which are fitted by Monte "
-                f"Carlo; so many different rows in shards must be full rankings, or top lists with the rest "
-                "below; fit a part of them as one table"
-            )
         key = stream_key(seed_sequence(settings.random_state).spawn(1)[0])
-        rows = ShardedRounds(data, settings.n_components, -math.log(settings.min_dispersion))
         sample = data.sample(MOST_EXACT, key)
+        drawn = n_sampled(data) > 0
+        most = -math.log(settings.min_dispersion)
+        rows = ShardedRounds(data, settings.n_components, most, drawn, _repeats(sample, data.n_agents))
         return _fit_rows(sample, settings, smaller, Everybody(rows, data.n_agents))
     finally:
         data.forget()
+
+
+def _repeats(sample: Preferences, n_agents: int) -> float:
+    """Return how many of all agents say the same as one drawn at random, estimated from a sample."""
+    counts, n = sample.counts.astype(np.float64), sample.n_agents
+    return 1.0 + (n_agents - 1) * float((counts * (counts - 1)).sum()) / max(n * (n - 1), 1)
 
 
 def _fit_rows(
@@ -90,6 +91,9 @@ def _fit_rows(
     if everybody is not None:  # the information of all, as the sample has it
         errors = errors * math.sqrt(profile.n_agents / everybody.n_agents)
         log_likelihood = best.log_likelihood
+        if not everybody.rows.exact:
+            draws = Draws(found.key, 0, N_SETS, 8 * settings.n_particles)
+            log_likelihood = everybody.rows.drawn_log_likelihood(components, draws)
     return MallowsFit(
         settings=settings,
         components=components,

@@ -23,7 +23,7 @@ from permix.mallows.crossings import Optima
 from permix.mallows.em import N_STOCHASTIC, MallowsEM
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import same_optimum
-from permix.mallows.rounds.exchanges import ExactRows
+from permix.mallows.rounds.sharded import ShardedRounds
 from permix.mallows.start import first_components, seeded_center
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
@@ -60,7 +60,7 @@ class Search(NamedTuple):
 class Everybody(NamedTuple):
     """All rows, where those that starts are tried on are a sample of them; and how many agents they are."""
 
-    rows: ExactRows
+    rows: ShardedRounds
     n_agents: int
 
 

@@ -77,7 +77,8 @@ class MallowsFit:
     def memberships(self) -> Memberships:
         """Return to which groups rows belong."""
         k = len(self.components.weights)
-        recur = self.recurrences > 1 if len(self.group_matches) > 1 else None
+        others = len(self.group_matches) - 1  # a restart finds its own groups
+        recur = np.maximum(self.recurrences - 1, 0) / others if others > 0 else None
         return Memberships(self.labels, k, self.counts, probabilities=self.probabilities, recur=recur)
 
     @property
@@ -91,6 +92,13 @@ class MallowsFit:
         reached = self.start_log_likelihoods
         within = same_optimum(int(self.counts.sum()), float(np.max(self.history[:, 1])))
         return np.asarray(reached >= reached.max(initial=-np.inf) - within)
+
+    @property
+    def as_good(self) -> Array:
+        """Whether each restart fits as well as the best, as far as chance can tell."""
+        if self.restart_shares is None:
+            return self.at_best
+        return np.asarray(self.at_best | np.isfinite(self.restart_shares).any(axis=1))
 
     @property
     def recurrences(self) -> Array:

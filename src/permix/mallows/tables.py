@@ -69,7 +69,11 @@ def show(report: dict[str, Any], title: str) -> None:
     fit_tables.print_remarks(report["remarks"])
     most = report["number_of_items"] * (report["number_of_items"] - 1) // 2
     say("share: how large a part of all agents the group is", "  ")
-    say("agents: those for whom it is the most probable group, which need not be the same part", "  ")
+    say(
+        "agents: those for whom it is the most probable group; in shares, an agent who may be in several "
+        "counts for each in part",
+        "  ",
+    )
     say("dispersion: from 0, all rank as the center does, to 1, no agreement", "  ")
     pairs = count_of(most, "pair")
     say(f"distance: how many of {pairs} of items a member ranks unlike the center, on average", "  ")

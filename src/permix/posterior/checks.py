@@ -27,6 +27,8 @@ FEWEST_REPLICATES = 100
 # An aspect is not reproduced where at most this share of the data sets are as unusual.
 UNUSUAL = 0.02
 INTERVAL = (0.025, 0.975)
+# Aspects whose numbers are shares, which people read as percentages.
+SHARES = frozenset({"first choices", "pairwise majorities", "agreement between two agents", "levels"})
 
 
 class Aspect(NamedTuple):
@@ -159,7 +161,8 @@ def _with_worst(name: str, table: pd.DataFrame) -> str:
     part = table[table["aspect"] == name]
     width = np.maximum((part["high"] - part["low"]).to_numpy(), 1e-12)
     worst = part.iloc[int(np.argmax(np.abs((part["observed"] - part["mean"]).to_numpy()) / width))]
-    seen, low, high = (f"{worst[column]:.3g}" for column in ("observed", "low", "high"))
+    written = "{:.1%}" if name in SHARES else "{:.3g}"
+    seen, low, high = (written.format(worst[column]) for column in ("observed", "low", "high"))
     return f"{name} ({worst['entry']}: {seen}, and {low} to {high} under the model)"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from permix.errors import DataError, Message
 from permix.estimators.registry import model_of, part
-from permix.posterior.checks import N_REPLICATES, FitChecks
+from permix.posterior.checks import N_REPLICATES, SHARES, FitChecks
 from permix.reporting.charts import Axis, Interval, dots
 from permix.reporting.content import Block, Figure, Note, Paragraph, Section, Table
 from permix.reporting.context import Context
@@ -17,20 +17,18 @@ from permix.reporting.words import capital, number, one_digit, percent, shown
 MOST_NUMBERS = 12
 # Bars on one axis are at most so many times as long as others; beyond so many bars, dots stand at the end.
 MOST_TIMES, FARTHEST = 15.0, 5.0
-# What the numbers of an aspect are, and how they are written.
-WHAT: dict[str, tuple[str, Any]] = {
-    "first choices": ("Share of the agents who put each item first", percent),
-    "pairwise majorities": ("Of those who order both items, the share with the first one ahead", percent),
-    "list lengths by first choice": ("How many items those list who put each item first, on average", number),
-    "agreement between two agents": ("Share of the pairs of items that two agents order alike", percent),
-    "column means": ("Means of columns, of categories shares", number),
-    "column spreads": ("Standard deviations of columns", number),
-    "column flatness": (
-        "The square of spread over half the range, a third where all values are equally frequent",
-        number,
-    ),
-    "correlations": ("Between two columns, from -1 to 1", number),
-    "levels": ("Share of the cells with each level", percent),
+# What the numbers of an aspect are.
+WHAT = {
+    "first choices": "Share of the agents who put each item first",
+    "pairwise majorities": "Of those who order both items, the share with the first one ahead",
+    "list lengths by first choice": "How many items those list who put each item first, on average",
+    "agreement between two agents": "Share of the pairs of items that two agents order alike",
+    "column means": "Means of columns, of categories shares",
+    "column spreads": "Standard deviations of columns",
+    "column flatness": "The square of spread over half the range, "
+    "a third where all values are equally frequent",
+    "correlations": "Between two columns, from -1 to 1",
+    "levels": "Share of the cells with each level",
 }
 
 
@@ -79,7 +77,7 @@ def _checks(found: FitChecks) -> list[Block]:
 
 def _picture(name: str, rows: Any) -> Figure:
     """Draw the most unusual numbers of an aspect, observed and under the model."""
-    what, written = WHAT.get(name, ("", number))
+    what, written = WHAT.get(name, ""), percent if name in SHARES else number
     worst = rows.sort_values("tail", kind="stable").head(MOST_NUMBERS)
     drawn = [
         Interval(shown(row["entry"], 60), row["mean"], row["low"], row["high"], row["observed"])

@@ -21,7 +21,7 @@ def _template() -> Any:
     environment = Environment(
         loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"kind": _kind, "cell": _cell, "is_number": _is_number}
+    environment.filters |= {"kind": _kind, "cell": _cell, "of_numbers": _of_numbers}
     files = {name: Markup((HERE / name).read_text(encoding="utf-8")) for name in ("style.css", "script.js")}
     environment.globals |= {"style": files["style.css"], "script": files["script.js"], "safe_svg": Markup}
     return environment.get_template("report.html")
@@ -52,8 +52,13 @@ def _cell(value: content.Cell) -> str:
     return f"{value:.4g}" if isinstance(value, float) else value
 
 
+def _of_numbers(table: content.Table) -> list[bool]:
+    """Say which columns are written at the right: those whose cells are all numbers, or begin with one."""
+    return [all(map(_is_number, cells)) for cells in zip(*table.rows, strict=True)]
+
+
 def _is_number(value: content.Cell) -> bool:
-    """Say whether a cell is written at the right: numbers, and text that begins with one."""
+    """Say whether a cell is a number, or text that begins with one."""
     if value is None or isinstance(value, int | float):
         return True
     text = value.lstrip("(+-−<>")

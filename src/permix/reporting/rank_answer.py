@@ -7,6 +7,7 @@ from permix.reporting.words import (
     all_of,
     capital,
     count_of,
+    how_often,
     interval,
     listed,
     named,
@@ -54,14 +55,8 @@ def _how_many(found: RankedGroups) -> str:
     never = [k for k, times in enumerate(which) if times is not None and times <= alone]
     if len(never) == n:
         return f"{start} are shown, of {data}, and none of them recurs: other {found.run_name}s find others."
-    less = [k for k, times in enumerate(which) if times != found.runs and k not in never]
-    said = [f"{named(never)} {'does' if len(never) == 1 else 'do'} not recur"] if never else []
-    if less:
-        of = ", ".join(f"{which[k]} of {found.runs}" for k in less[:8])
-        said.append(f"{named(less)} {'recurs' if len(less) == 1 else 'recur'} in {of} {found.run_name}s only")
-    whole = n - len(never) - len(less)
-    recur = f"{spelled(whole)} of them in {runs}" if whole else f"none of them in {runs}"
-    return f"{start} were found among {data}, {recur}; {', and '.join(said)}."
+    times = [0 if each is None else each for each in which]
+    return f"{start} were found among {data}; {how_often(times, found.runs, found.run_name, alone)}."
 
 
 def group_sentence(found: RankedGroups, k: int) -> str:
@@ -88,7 +83,20 @@ def group_sentence(found: RankedGroups, k: int) -> str:
     places = [
         f"{names[item]} {_place(found, k, item)} ({_place_elsewhere(found, k, item)})" for item in telling
     ]
-    return f"{said}. What sets it apart: {listed(places)}."
+    return f"{said}. What sets it apart: {listed(places)}.{_nearest(found, k)}"
+
+
+def _nearest(found: RankedGroups, k: int) -> str:
+    """Say which group is most like this one, and where they differ; of few groups all are named already."""
+    near = found.nearest(k)
+    if len(found.groups) - 1 <= MOST_OTHERS or near is None:
+        return ""
+    items = found.telling(k, near)
+    there = [
+        f"{found.short[item]} {_place(found, near, item)} (here {_place(found, k, item)})" for item in items
+    ]
+    apart = f"with {listed(there)}" if there else "with much the same order"
+    return f" Most like it is {found.title(near)}, {apart}."
 
 
 def _place_elsewhere(found: RankedGroups, k: int, item: int) -> str:

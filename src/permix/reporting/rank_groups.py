@@ -105,14 +105,23 @@ class RankedGroups:
         """Items by their mean place over all groups."""
         return np.argsort(self.shares @ self.places, kind="stable")
 
-    def telling(self, k: int) -> list[int]:
+    def nearest(self, k: int) -> int | None:
+        """Return the group whose center is most like that of a group; None where there is no other."""
+        if len(self.groups) == 1:
+            return None
+        apart = np.abs(np.log(self.places / self.places[k])).sum(axis=1)
+        apart[k] = np.inf
+        return int(apart.argmin())
+
+    def telling(self, k: int, other: int | None = None) -> list[int]:
         """Return the items by which a group differs most: one that it puts higher, one that it puts lower.
 
-        Places are compared on a logarithmic scale, since the top of a ranking says more than its end.
+        It is compared with one other group, or with the mean of all. Places are compared on a logarithmic
+        scale, since the top of a ranking says more than its end.
         """
         if len(self.groups) == 1:
             return []
-        own, others = self.places[k], self.places_elsewhere[k]
+        own, others = self.places[k], self.places_elsewhere[k] if other is None else self.places[other]
         ratio = np.log(others / own)
         near = np.minimum(own, others) <= max(3.0, self.n_items / 2)
         apart = np.abs(own - others) >= max(1.0, 0.08 * self.n_items)

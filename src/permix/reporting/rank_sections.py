@@ -93,8 +93,9 @@ def table_of_groups(found: RankedGroups) -> Table:
         tuple(columns),
         tuple(rows),
         f"Share: how large a part of all agents the group is, with a 90% interval. {found.share_is} Agents: "
-        "those for whom it is the most probable group, which need not be the same part. How sure: how "
-        "probably these belong to it, on average.",
+        "those shown with the group, each with one alone; in shares, an agent who may be in several counts "
+        "for each in part, so that shares say better how large groups are. How sure: how probably the agents "
+        "shown with a group belong to it, on average.",
     )
 
 
@@ -259,10 +260,12 @@ def pairs_section(found: RankedGroups) -> Section:
             )
             for k in range(len(found.groups))
         ]
+    order = "Items are in the order of all groups together."
+    order = order if len(found.groups) > 1 else "The best items come first."
     said = Paragraph(
         "Read along a row: blue where most prefer its item to that of the column, orange where most prefer "
-        "the other. Items are in the order of all groups together. These are shares under the fitted model, "
-        "also of pairs that an agent said nothing about."
+        f"the other. {order} These are shares under the fitted model, also of pairs that an agent said "
+        "nothing about."
     )
     return Section("pairs", "Every pair of items", (said, *figures))
 

@@ -205,7 +205,7 @@ def settings_section(fit: Any, context: Context, reference: str) -> Section:
         if name not in OF_THE_RUN
     )
     run = context.facts("run")
-    versions = {what: value for what, value in run.items() if what not in ("command", "data")}
+    versions = {what: value for what, value in run.items() if what not in ("command", "data", "title")}
     versions = versions or {"permix": f"{__version__} (of this report; the fit does not say)"}
     blocks: list[Block] = [
         Table("Settings", ("parameter", "value", "", "what it is"), rows),

@@ -10,6 +10,8 @@ from typing import Any
 from permix.data.attributes import in_short
 from permix.estimators.wording import listed as listed
 
+# Numbers with more decimals are written with a power of ten.
+MOST_DECIMALS = 8
 # A name in a sentence or a picture has at most so many characters; tables have all of it.
 IN_A_SENTENCE = 60
 NUMBERS = [
@@ -137,6 +139,29 @@ def named(numbers: Sequence[int], most: int = 8) -> str:
     return f"group{'' if len(numbers) == 1 else 's'} {listed(words)}"
 
 
+def how_often(found: Sequence[int], n_runs: int, run: str, never: int) -> str:
+    """Say in how many runs which groups recur, the most frequent first; ``never`` is how many say nothing.
+
+    Examples
+    --------
+    >>> how_often([8, 8, 6, 7, 6, 1], 8, "restart", 1)
+    'groups 1 and 2 recur in all 8 restarts, group 4 in 7, groups 3 and 5 in 6, and group 6 in no other'
+    """
+    said: list[str] = []
+    for times in sorted(set(found), reverse=True):
+        which = [k for k, each in enumerate(found) if each == times]
+        runs = all_of(n_runs, run) if times == n_runs else f"{times}"
+        if times <= never:
+            runs = f"no {run}" if never == 0 else "no other"
+        if not said:  # the first one has the verb and the noun
+            verb = "recurs" if len(which) == 1 else "recur"
+            runs = runs if times == n_runs else f"{times} of {n_runs} {run}s"
+            said.append(f"{named(which, len(found))} {verb} in {runs}")
+        else:
+            said.append(f"{named(which, len(found))} in {runs}")
+    return f"{', '.join(said[:-1])}, and {said[-1]}" if len(said) > 2 else " and ".join(said)
+
+
 def all_of(n: int, run: str) -> str:
     """Return "both chains", "all 6 restarts"."""
     return f"both {run}s" if n == 2 else f"all {n} {run}s"
@@ -163,16 +188,20 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{value:.{digits}g}" if abs(value) < 10.0**digits - 0.5 else f"{value:,.0f}"
 
 
-def told_apart(first: float, second: float) -> tuple[str, str]:
-    """Write two numbers with as many digits as show by how much they differ.
+def told_apart(values: Sequence[float]) -> list[str]:
+    """Write numbers of one column, all with as many decimals as show by how much they differ.
 
     Examples
     --------
-    >>> told_apart(129.7, 130.2), told_apart(38.12, 43.57), told_apart(5137.2, 4185.4)
-    (('129.7', '130.2'), ('38.1', '43.6'), ('5,137', '4,185'))
+    >>> told_apart([141.517, 140.484, 138.43]), told_apart([214.969, 214.62]), told_apart([5137.2, 4185.4])
+    (['141.5', '140.5', '138.4'], ['214.97', '214.62'], ['5,137', '4,185'])
     """
-    gap, size = abs(first - second), max(abs(first), abs(second))
-    if not (math.isfinite(gap) and gap > 0.0):
-        return number(first), number(second)
-    digits = min(max(math.ceil(math.log10(size / gap)) + 1, 3), 9)
-    return number(float(first), digits), number(float(second), digits)
+    known = [value for value in map(float, values) if math.isfinite(value)]
+    size, gap = max(map(abs, known), default=0.0), max(known, default=0.0) - min(known, default=0.0)
+    digits = [2 - math.floor(math.log10(size))] if size > 0.0 else [0]
+    digits += [1 - math.floor(math.log10(gap))] if gap > 0.0 else []
+    decimals = max(0, *digits)
+    if decimals > MOST_DECIMALS:
+        return [number(float(value)) for value in values]
+    # + 0.0: no minus before a zero.
+    return [f"{value + 0.0:,.{decimals}f}" if math.isfinite(value) else "–" for value in map(float, values)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 import warnings
 from functools import cache
 
@@ -44,6 +46,18 @@ def warn_of_memory(n_bytes: float, what: str, way_out: str, stacklevel: int = 3)
         return False
     needed, there = (f"{size / 2**30:,.1f} GiB" for size in (n_bytes, memory))
     said = f"{what} will take about {needed} of memory, and this machine has {there}; "
+    warnings.warn(PermixWarning(said, *getattr(way_out, "parts", [way_out])), stacklevel=stacklevel)
+    return True
+
+
+def warn_of_disk(n_bytes: float, what: str, way_out: str, stacklevel: int = 3) -> bool:
+    """Warn if ``what`` would take more room than there is for temporary files."""
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    if n_bytes <= free:
+        return False
+    needed, there = (f"{size / 2**30:,.1f} GiB" for size in (n_bytes, free))
+    said = f"{what} will take about {needed} of disk in {folder} (TMPDIR), which has {there} free; "
     warnings.warn(PermixWarning(said, *getattr(way_out, "parts", [way_out])), stacklevel=stacklevel)
     return True
 

@@ -7,9 +7,12 @@ must depend on the shard and on what is shared alone, and may keep in the shard 
 
 from __future__ import annotations
 
+import pickle
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from permix.errors import PermixError, ShardError
@@ -53,32 +56,50 @@ class Executor(Protocol):
         shared: Any = None,
         reduce: Reduce | None = None,
     ) -> Any:
-        """Return ``work(shard, shared)`` of all shards as a list, or reduced, in the order of the shards."""
+        """Return ``work(shard, shared)`` of all shards as a list, or reduced, in the order of the shards.
+
+        Neighbors may be reduced before others, so ``reduce`` must be associative, to the last bit where
+        results are to be the same everywhere: as integers and sums on grids (``runtime.exact_sums``) are.
+        """
 
     def forget(self, shards: Sequence[Recipe]) -> None:
         """Let go of the shards that are kept."""
 
 
 class Held:
-    """Shards that a process keeps: the first ``most``.
+    """Shards that a process keeps: the first ``most`` in memory, the others in temporary files of its own.
 
-    Sweeps go through all shards in turn, so that keeping those used last would keep none until its turn.
+    Sweeps go through all shards in turn, so that keeping those used last would keep none until its turn. What
+    work found out about a shard is kept in memory alone.
     """
 
     def __init__(self, most: int | None = None) -> None:
         self.most = most
         self._kept: dict[str, Any] = {}
+        self._files: dict[str, Path] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.Lock()
 
     def get(self, recipe: Recipe) -> Any:
         """Return a shard, made if it is not here."""
+        token = recipe.token
         with self._lock:
-            if recipe.token in self._kept:
-                return self._kept[recipe.token]
+            if token in self._kept:
+                return self._kept[token]
+            file = self._files.get(token)
+        if file is not None:
+            return pickle.loads(file.read_bytes())
         made = recipe.make()  # not under the lock: others need theirs
         with self._lock:
             if self.most is None or len(self._kept) < self.most:
-                self._kept[recipe.token] = made
+                self._kept[token] = made
+                return made
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="permix-shards-")  # others cannot write
+            file = Path(self._folder.name, f"{len(self._files)}-{token}")
+        file.write_bytes(pickle.dumps(made, protocol=pickle.HIGHEST_PROTOCOL))
+        with self._lock:
+            self._files[token] = file
         return made
 
     def forget(self, tokens: Sequence[str]) -> None:
@@ -86,6 +107,9 @@ class Held:
         with self._lock:
             for token in tokens:
                 self._kept.pop(token, None)
+                file = self._files.pop(token, None)
+                if file is not None:
+                    file.unlink(missing_ok=True)
 
 
 class InOrder:
@@ -122,7 +146,7 @@ class Here:
     n_jobs : int, optional
         Shards at the same time; left out, as many as there are processors. 1: one after another.
     most_held : int, optional
-        Shards kept in memory; others are read again in every sweep. Left out, all.
+        Shards kept in memory; others wait in temporary files (``TMPDIR``). Left out, all are in memory.
     """
 
     def __init__(self, n_jobs: int | None = None, most_held: int | None = None) -> None:

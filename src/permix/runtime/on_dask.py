@@ -1,15 +1,20 @@
 """The workers of a Dask cluster (extra ``dask``): each keeps its shards, and sends sums.
 
 What travels is what ``dask.distributed`` serializes between one's own client and workers: functions of
-permix by name, recipes of shards (paths and options), parameters, and sums. A worker that dies takes no
-result along: its tasks go to others, which make the shards anew.
+permix by name, recipes of shards (paths and options), parameters, and sums. Shards are divided among threads
+of workers, a run of neighbors to each, and stay there. Where results are reduced, a thread reduces those of
+its own shards and sends one, so that what travels does not depend on the number of shards. A worker that dies
+takes no result along: its work goes to others, which make the shards anew.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import reduce as fold
+from typing import Any, NamedTuple
 
 from permix.errors import DataError, ShardError
 from permix.runtime.executors import Held, InOrder, Recipe, Reduce
@@ -20,7 +25,7 @@ MOST_LOSSES = 20
 RESULT_SECONDS = 10.0
 WAIT_SECONDS = 60.0
 FORGET_SECONDS = 5.0
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = 1.0
 
 _held = Held()  # of this worker process
 
@@ -29,8 +34,22 @@ def _on_worker(work: Callable[[Any, Any], Any], recipe: Recipe, shared: Any) -> 
     return work(_held.get(recipe), shared)
 
 
+def _reduced_on_worker(
+    work: Callable[[Any, Any], Any], recipes: Sequence[Recipe], shared: Any, reduce: Reduce
+) -> Any:
+    return fold(reduce, (work(_held.get(recipe), shared) for recipe in recipes))
+
+
 def _forget_on_worker(tokens: list[str]) -> None:
     _held.forget(tokens)
+
+
+class Task(NamedTuple):
+    """Work on some neighboring shards, on the worker that has them."""
+
+    place: int
+    group: int
+    recipes: Sequence[Recipe]
 
 
 class OnDask:
@@ -38,6 +57,9 @@ class OnDask:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self._n_groups = 0
+        self._homes: dict[int, str] = {}  # of groups of shards: addresses of workers
+        self._settling = threading.Lock()  # chains run in threads of the client
 
     def map_shards(
         self,
@@ -47,80 +69,141 @@ class OnDask:
         reduce: Reduce | None = None,
     ) -> Any:
         """Return ``work(shard, shared)`` of all shards as a list, or reduced, in the order of the shards."""
-        from distributed import KilledWorker
+        self._settle(shards)
+        groups = self._groups(shards)
+        if reduce is None:
+            each = [(at, [shard]) for at, group in enumerate(groups) for shard in group]
+            tasks = [Task(place, at, recipes) for place, (at, recipes) in enumerate(each)]
+        else:
+            tasks = [Task(at, at, group) for at, group in enumerate(groups)]
+        found, losses = InOrder(reduce), Counter[int]()
 
-        found, losses = InOrder(reduce), [0] * len(shards)
-        workers = self._workers()
-
-        def submit(index: int) -> Any:
-            # The same worker for the same shard, as long as it lives.
-            return self.client.submit(
-                _on_worker,
-                work,
-                shards[index],
-                shared,
-                workers=[workers[index % len(workers)]],
-                allow_other_workers=True,
-                pure=False,
+        def submit(task: Task) -> None:
+            function, given = (
+                (_on_worker, (task.recipes[0], shared))
+                if reduce is None
+                else (_reduced_on_worker, (task.recipes, shared, reduce))
             )
+            home = self._homes[task.group]
+            waiting[self.client.submit(function, work, *given, workers=[home], pure=False)] = task, home
 
-        index_of = {submit(index): index for index in range(len(shards))}
+        def again(task: Task, why: BaseException | None) -> None:
+            losses[task.place] += 1
+            if losses[task.place] > MOST_LOSSES:
+                names = task.recipes[0].name
+                if len(task.recipes) > 1:
+                    names = f"{names} to {task.recipes[-1].name}"
+                raise ShardError(
+                    f"{names}: its worker died, or was lost, {losses[task.place]} times in one step; is "
+                    "there memory enough for it?"
+                ) from why
+            self._settle(shards, grown=False)
+            submit(task)
+
+        waiting: dict[Any, tuple[Task, str]] = {}
         try:
-            while index_of:
-                for future in self._done(list(index_of)):
-                    index = index_of.pop(future)
+            for task in tasks:
+                submit(task)
+            while waiting:
+                for future in self._done(list(waiting)):
+                    task, _ = waiting.pop(future)
                     try:
                         # A result may die with its worker after it was announced, and then never come.
-                        found.add(index, future.result(timeout=RESULT_SECONDS * (1 + losses[index])))
-                    except (KilledWorker, TimeoutError) as error:
-                        losses[index] += 1
-                        if losses[index] > MOST_LOSSES:
-                            raise ShardError(
-                                f"{shards[index].name}: its worker died, or was lost, {losses[index]} times "
-                                "in one step; is there memory enough for it?"
-                            ) from error
-                        workers = self._workers()
-                        index_of[submit(index)] = index
+                        patience = RESULT_SECONDS * (1 + losses[task.place])
+                        found.add(task.place, future.result(timeout=patience))
+                    except self._lost() as error:
+                        again(task, error)
                     future.cancel()
+                workers = self._alive() if waiting else {}
+                for future, (task, home) in list(waiting.items()):
+                    if home not in workers:
+                        del waiting[future]
+                        future.cancel()
+                        again(task, None)
         finally:
-            self.client.cancel(list(index_of))
+            self.client.cancel(list(waiting))
         return found.result
 
     def forget(self, shards: Sequence[Recipe]) -> None:
         """Let go of the shards that workers keep."""
+        self._forget(list(self._threads()), [shard.token for shard in shards])
+
+    def _forget(self, workers: Sequence[str], tokens: list[str]) -> None:
         from distributed import wait
 
-        tokens = [shard.token for shard in shards]
         # Not Client.run, which waits for ever for a worker that dies meanwhile.
         asked = [
-            self.client.submit(_forget_on_worker, tokens, workers=[worker], pure=False)
-            for worker in self.client.scheduler_info(n_workers=-1)["workers"]
+            self.client.submit(_forget_on_worker, tokens, workers=[worker], pure=False) for worker in workers
         ]
         with suppress(TimeoutError):  # a dead worker keeps nothing
             wait(asked, timeout=FORGET_SECONDS)
         self.client.cancel(asked)
 
+    def _groups(self, shards: Sequence[Recipe]) -> list[Sequence[Recipe]]:
+        n = min(self._n_groups, len(shards))
+        return [shards[len(shards) * at // n : len(shards) * (at + 1) // n] for at in range(n)]
+
+    def _settle(self, shards: Sequence[Recipe], grown: bool = True) -> None:
+        """Give every group of shards a worker: the one it had, where that lives and has not too many."""
+        with self._settling:
+            self._find_homes(shards, grown)
+
+    def _find_homes(self, shards: Sequence[Recipe], grown: bool) -> None:
+        threads, known = self._alive(), self._homes
+        total = sum(threads.values())
+        if total > self._n_groups and grown:  # the cluster has grown: shards are divided anew
+            self._forget(list(threads), [shard.token for shard in shards])
+            self._n_groups, known = total, {}
+        most = {worker: -(-self._n_groups * n // total) for worker, n in threads.items()}
+        load = Counter[str]()
+        homes: dict[int, str] = {}
+        for group, worker in known.items():
+            if load[worker] < most.get(worker, 0):
+                homes[group] = worker
+                load[worker] += 1
+        for group in range(self._n_groups):
+            if group not in homes:
+                homes[group] = min(sorted(threads), key=lambda worker: load[worker] / most[worker])
+                load[homes[group]] += 1
+        for group, recipes in enumerate(self._groups(shards)):
+            before = known.get(group)
+            if before in threads and before != homes[group]:
+                self._forget([before], [shard.token for shard in recipes])
+        self._homes = homes
+
+    @staticmethod
+    def _lost() -> tuple[type[BaseException], ...]:
+        """Return the errors that say that work was lost with a worker."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
+        return (KilledWorker, TimeoutError, CancelledError, FutureCancelledError)
+
     def _done(self, futures: list[Any]) -> set[Any]:
-        """Return those that are done, one at least; a cluster that lost all its workers is told."""
+        """Return those that are done; none after some time, to look whether workers still live."""
         from distributed import wait
 
-        while True:
-            try:
-                done: set[Any] = wait(futures, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done
-            except TimeoutError:
-                self._workers()
-            else:
-                return done
+        try:
+            done: set[Any] = wait(futures, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done
+        except TimeoutError:
+            return set()
+        return done
 
-    def _workers(self) -> list[str]:
-        """Return the addresses of all workers, in a fixed order."""
-        known = self.client.scheduler_info(n_workers=-1)["workers"]
-        if not known:
+    def _alive(self) -> dict[str, int]:
+        """Return the addresses of all workers with their numbers of threads; there is one at least."""
+        threads = self._threads()
+        if not threads:
             try:
                 self.client.wait_for_workers(1, timeout=WAIT_SECONDS)
             except TimeoutError:
                 raise DataError(
                     f"Dask has had no worker for {WAIT_SECONDS:.0f} s; start one with `dask worker SCHEDULER`"
                 ) from None
-            known = self.client.scheduler_info(n_workers=-1)["workers"]
-        return sorted(known)
+            threads = self._threads()
+        return threads or self._alive()
+
+    def _threads(self) -> dict[str, int]:
+        known = self.client.scheduler_info(n_workers=-1)["workers"]
+        return {address: int(about["nthreads"]) for address, about in known.items()}

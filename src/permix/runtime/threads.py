@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -27,6 +28,11 @@ from permix.runtime.interrupts import Interrupts
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+# Where Linux says how much time of how much a control group has: its second version, and its first.
+CONTROL_GROUPS = (
+    (Path("/sys/fs/cgroup"), ("cpu.max",)),
+    (Path("/sys/fs/cgroup/cpu"), ("cpu.cfs_quota_us", "cpu.cfs_period_us")),
+)
 # The calling thread looks around this often while others work.
 POLL_SECONDS = 0.05
 # Threads whose kernels take tenths of a millisecond wait for the interpreter between them: they ask for it
@@ -57,12 +63,27 @@ def n_threads(n_jobs: object) -> int:
 
 @cache
 def n_processors() -> int:
-    """Return how many processors this process may use; the variable NUMBA_NUM_THREADS limits them."""
-    import joblib
+    """Return how many processors this process may use.
 
-    limit = os.environ.get("NUMBA_NUM_THREADS", "")
-    found = int(joblib.cpu_count())
-    return max(1, min(found, int(limit))) if limit.isdecimal() else found
+    Those it is bound to, no more than its control group (a container) has time for, and no more than the
+    variables NUMBA_NUM_THREADS and LOKY_MAX_CPU_COUNT say: joblib's workers are told their share by them.
+    """
+    bound_to = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    limits = [os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT")]
+    told = [int(limit) for limit in limits if limit.isdecimal()]
+    return max(1, min(len(bound_to), _processors_of_group(), *told))
+
+
+def _processors_of_group() -> float:
+    """Return how many processors the control group may keep busy, rounded up; infinity if it says nothing."""
+    for folder, files in CONTROL_GROUPS:
+        try:
+            words = [word for name in files for word in (folder / name).read_text().split()]
+        except OSError:  # another version of control groups, or another system
+            continue
+        quota, period = words[:2]
+        return math.ceil(int(quota) / int(period)) if quota.isdecimal() else math.inf
+    return math.inf
 
 
 class _Share(threading.local):

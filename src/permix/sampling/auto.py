@@ -29,6 +29,10 @@ MOST_NUMBERS = 100_000_000
 APART = 1.1
 # Of longer runs so many draws of each chain are kept, evenly spaced: more say hardly more, and fill files.
 MOST_KEPT = 1000
+# Fewer where draws of all chains would hold more numbers, such as labels of a million rows: summaries take up
+# to 16 bytes for each.
+MOST_NUMBERS_KEPT = 2**27
+FEWEST_KEPT = 20
 
 
 class Kept(NamedTuple):
@@ -38,16 +42,23 @@ class Kept(NamedTuple):
     ended: str
 
     @classmethod
-    def of(cls, first: int | None, n_made: int, most: int, judged: bool) -> Kept:
+    def of(cls, first: int | None, n_made: int, most: int, judged: bool, room: int) -> Kept:
         """Keep draws from ``first`` on, or the second half where these do not suffice (None).
 
-        Where nobody judged, because the number of draws was given, all are kept.
+        Where nobody judged, because the number of draws was given, all are kept, as far as there is ``room``
+        for so many.
         """
+        most_kept = min(MOST_KEPT, room)
         if first is not None:
-            return cls(evenly(first, n_made), ENOUGH)
+            return cls(evenly(first, n_made, most_kept), ENOUGH)
         if not judged:
-            return cls(np.arange(n_made), ASKED if n_made == most else INTERRUPTED)
-        return cls(evenly(n_made // 2, n_made), LIMIT if n_made == most else INTERRUPTED)
+            return cls(evenly(0, n_made, room), ASKED if n_made == most else INTERRUPTED)
+        return cls(evenly(n_made // 2, n_made, most_kept), LIMIT if n_made == most else INTERRUPTED)
+
+
+def room_for(numbers: int) -> int:
+    """Return how many draws of each chain may be kept where one draw of all chains holds so many numbers."""
+    return max(MOST_NUMBERS_KEPT // max(numbers, 1), FEWEST_KEPT)
 
 
 def stages(size: int, patience: int = 1) -> tuple[int, ...]:
@@ -86,7 +97,7 @@ def first_to_keep(scalars: Mapping[str, Array]) -> int | None:
     return None
 
 
-def evenly(first: int, n_made: int) -> Array:
-    """Return which draws from ``first`` on are kept: all, or MOST_KEPT of them, the last among them."""
-    step = max(1, -(-(n_made - first) // MOST_KEPT))
+def evenly(first: int, n_made: int, most: int) -> Array:
+    """Return which draws from ``first`` on are kept: all, or ``most`` of them, the last among them."""
+    step = max(1, -(-(n_made - first) // most))
     return np.arange(n_made - 1, first - 1, -step)[::-1]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from permix.runtime.interrupts import Interrupts
-from permix.sampling.draws import Block, Tally, length, own_copy, stack
+from permix.sampling.draws import LARGE, Block, Tally, length, on_disk, own_copy, stack
 from permix.sampling.protocol import Array, ChainState, Move, MoveInfo
 from permix.sampling.store import ChainFolder, Snapshot
 
@@ -127,7 +127,7 @@ class Chain:
                         self.seconds = seconds_before + now - started
                         self._write()
                         last_write = now
-                elif len(self._pending) >= BLOCK:
+                elif len(self._pending) >= BLOCK or self.monitor.draw_bytes * len(self._pending) >= LARGE:
                     self._close_block()
                 state.refresh()
             if iteration == end or self._interrupts.stopped:
@@ -201,7 +201,7 @@ class Chain:
 
     def _close_block(self) -> None:
         if self._pending:
-            self.blocks.append(stack(self._pending))
+            self.blocks.append(on_disk(stack(self._pending)))
             self._pending = []
 
     def _look(self, state: ChainState) -> None:

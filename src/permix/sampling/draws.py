@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,8 @@ Block = dict[str, Array]
 # Vectors whose names begin so may differ in length between draws: they are padded at the end, whole numbers
 # with -1 and others with NaN.
 RAGGED = "tree_"
+# Arrays of so many bytes wait on disk until it is known which draws are kept.
+LARGE = 2**24
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,23 @@ def _padded(array: Array, length: int) -> Array:
     whole = array.dtype.kind in "iu"
     padding = np.full(missing, -1, np.int8) if whole else np.full(missing, np.nan)
     return np.concatenate([array, padding], axis=-1)
+
+
+def on_disk(block: Block) -> Block:
+    """Return a block whose large arrays are in files without a name, which end with the process."""
+    return {name: _mapped(array) if array.nbytes >= LARGE else array for name, array in block.items()}
+
+
+def _mapped(array: Array) -> Array:
+    with tempfile.TemporaryFile() as file:
+        np.ascontiguousarray(array).tofile(file)
+        file.flush()
+        return np.memmap(file, array.dtype, "r", shape=array.shape)  # keeps the file
+
+
+def numbers_in(block: Block) -> int:
+    """Return how many numbers a draw holds, but for those whose length differs between draws."""
+    return sum(array[:1].size for name, array in block.items() if not name.startswith(RAGGED))
 
 
 def length(block: Block) -> int:

@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from permix.convergence import INTERRUPTED
 from permix.errors import Argument, DataError, Message, PermixWarning
-from permix.runtime.cost import ESTIMATE_AFTER, warn_of_memory, warn_of_time
+from permix.runtime.cost import ESTIMATE_AFTER, warn_of_disk, warn_of_memory, warn_of_time
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import describe, rebuild, seed_sequence
 from permix.runtime.threads import n_threads, run_in_threads
 from permix.sampling import auto
 from permix.sampling.chain import REFRESH, Chain, Settings
-from permix.sampling.draws import Draws, assemble
+from permix.sampling.draws import Draws, assemble, numbers_in
 from permix.sampling.progress import ChainDisplay
 from permix.sampling.protocol import ChainState, Move
 from permix.sampling.store import ChainFolder, open_store
@@ -163,7 +163,17 @@ def _run_all(
         if display is not None:
             display.look()
             display.print_lines()
-    return auto.Kept.of(first, n_made, most, usual is not None)
+    blocks = chains[0].all_blocks()
+    room = auto.room_for(numbers_in(blocks[0]) * len(chains)) if blocks else most
+    if usual is None and n_made > room:
+        n_kept = len(auto.evenly(0, n_made, room))
+        warnings.warn(
+            f"{n_kept:,} of {n_made:,} draws of each chain are kept, evenly spaced: all chains together keep "
+            f"{auto.MOST_NUMBERS_KEPT:,} labels and other numbers at most, as memory is limited",
+            PermixWarning,
+            stacklevel=4,
+        )
+    return auto.Kept.of(first, n_made, most, usual is not None, room)
 
 
 def _scalars(chains: Sequence[Chain], n_made: int) -> dict[str, npt.NDArray[Any]]:
@@ -200,7 +210,10 @@ class _Watch:
             self._sized = True
             n_draws, n_chains = settings.most_draws, len(self._chains)
             what = f"{n_draws:,} draws of {n_chains} chains"
-            warn_of_memory(size * n_draws * n_chains, what, LESS_MEMORY, stacklevel=7)
+            of_draw = size * n_chains
+            n_kept = min(n_draws, auto.room_for(of_draw))  # of one byte each, about
+            warn_of_memory(of_draw * n_kept, what, LESS_MEMORY, stacklevel=7)
+            warn_of_disk(of_draw * n_draws, what, LESS_MEMORY, stacklevel=7)
         now, done = time.monotonic(), self._iterations()
         elapsed, fresh = now - self._since[0], done - self._since[1]
         if self._timed or elapsed < ESTIMATE_AFTER or fresh < len(self._chains):

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from permix.errors import Argument, DataError, FileFormatError, Wording
 from permix.files import atomic_writer, check_version, parse_json, read_archive, write_archive
-from permix.sampling.draws import Block, Tally, length
+from permix.sampling.draws import Block, Tally, length, on_disk
 from permix.sampling.lock import locked
 from permix.sampling.protocol import Array
 
@@ -89,7 +89,7 @@ class ChainFolder:
             raise FileFormatError(f"{path}: the state is incomplete ({error!r}).", path) from error
         blocks: list[Block] = []
         for index in range(n_blocks):
-            blocks.append(self._read_block(self._block_path(index), sum(map(length, blocks))))
+            blocks.append(on_disk(self._read_block(self._block_path(index), sum(map(length, blocks)))))
         if sum(map(length, blocks)) != n_draws:
             raise FileFormatError(f"{path}: counts {n_draws} draws, but the blocks hold others.", path)
         self._n_blocks, self._n_draws = n_blocks, n_draws

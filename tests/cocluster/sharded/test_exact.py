@@ -13,7 +13,7 @@ from permix.cocluster.sharded.moves import MoveColumns, PlaceRows, SplitMergeRow
 from permix.cocluster.sharded.state import ShardedGrid, drawn_table
 from permix.cocluster.sharded.work import Placing
 from permix.data.cells import Cells
-from permix.data.shards.cells import ShardedCells
+from permix.data.shards.matrices import ShardedCells
 from permix.kernels.streams import draw_key
 from permix.moves.base import Cycle
 from permix.partitions import canonical_labels

@@ -11,7 +11,7 @@ from permix.cocluster.fit import PATIENCE
 from permix.cocluster.sharded import fit as fitting
 from permix.cocluster.sharded import state, work
 from permix.data.cells import Cells
-from permix.data.shards.cells import ShardedCells, read_sharded_cells
+from permix.data.shards.matrices import ShardedCells, read_sharded_cells
 from permix.errors import DataError, ShardError
 from permix.runtime.executors import Here
 from permix.sampling import chain, run_chains
@@ -170,11 +170,11 @@ def test_files_are_read_shard_by_shard(ratings, one, tmp_path):
         chosen = (cells.rows < last) & (cells.rows >= (0, 100, 250)[part])
         frame[chosen].to_parquet(tmp_path / f"part-{part}.parquet")
     data = read_sharded_cells(tmp_path)
-    assert repr(data) == "ShardedCells: 300 rows x 12 columns, 70% filled, in 3 shards"
+    assert (data.n_rows, data.n_cells, data.n_shards) == (N_ROWS, cells.n_cells, 3)
     assert_same(fitted(data), one)
     frame[cells.rows == 3].assign(value=1.0).to_parquet(tmp_path / "part-3.parquet")
     with pytest.raises(ShardError, match=r"row 'user 3' is in .*part-0.parquet and .*part-3.parquet, but"):
-        read_sharded_cells(tmp_path)
+        fitted(read_sharded_cells(tmp_path))
 
 
 def test_what_cannot_be_fitted_in_shards(ratings):

@@ -333,12 +333,7 @@ def test_ranks_one_a_line(read):
     ["Choice One,Choice Two", "#1,#2", "1. Wahl,2. Wahl", "Ranking 1,Ranking 2", "1er choix,2e choix"],
 )
 def test_names_of_places(read, names):
-    text = f"voter,{names}\na,P,S\nb,S,P\n"
-    if "choix" in names:
-        with pytest.raises(DataError, match="layout='orders'"):
-            read(text)
-        return
-    assert lists(read(text)[0]) == strict("PS", "SP")
+    assert lists(read(f"voter,{names}\na,P,S\nb,S,P\n")[0]) == strict("PS", "SP")
 
 
 def test_words_for_nobody_end_a_list(read):
@@ -357,12 +352,12 @@ def test_words_for_nobody_end_a_list(read):
         read("voter,1st,2nd\na,none,P\nb,S,P\n")
 
 
-@pytest.mark.parametrize("options", [{"ignore": ["Precinct"]}, {"layout": "orders", "ignore": ["Precinct"]}])
-def test_marks_are_no_items_whatever_is_said(read, options):
+def test_marks_are_no_items_whatever_is_said(read):
     text = "Precinct,rank1,rank2,rank3\nN,Ann,overvote,Bo\nS,undervote,Ann,Cy\nS,Bo,Ann,Cy\n"
     with pytest.raises(DataError, match="is a mark, not an item"):
-        read(text, **options)
-    assert set(read(text)[0].items) == {"Ann", "Bo", "Cy"}
+        read(text, layout="orders", ignore=["Precinct"])
+    for options in ({}, {"ignore": ["Precinct"]}):
+        assert set(read(text, **options)[0].items) == {"Ann", "Bo", "Cy"}
 
 
 @pytest.mark.parametrize("mark", ["=", "/", " & "])
@@ -431,14 +426,36 @@ def test_tables_that_are_turned_around_are_told(read, text):
         read(text)
 
 
-@pytest.mark.parametrize("code", ["99", "-9", "999", "-99"])
+@pytest.mark.parametrize("code", ["99", "-9", "999", "-99", "-1"])
 def test_codes_for_no_answer_are_no_ratings(read, code):
     """They would be the best or the worst of all; a scale up to 100 may have 99."""
     with pytest.raises(DataError, match=f"line 2: {code} may say that there is no answer"):
         read(f"id,Tea,Milk,Juice\n1,5,{code},3\n2,2,1,4\n", layout="ratings")
     with pytest.raises(DataError, match=f"line 3: {code} may say that there is no answer"):
         read(f"voter,item,rating\n1,Tea,5\n1,Milk,{code}\n2,Tea,2\n2,Milk,1\n")
+    votes, _ = read(f"id,Tea,Milk,Juice\n1,5,{code},3\n2,2,1,4\n", layout="ratings", missing=code)
+    assert lists(votes) == [[["Tea"], ["Juice"]], [["Juice"], ["Tea"], ["Milk"]]]
+    votes, _ = read(
+        f"voter,item,rating\n1,Tea,5\n1,Milk,{code}\n2,Tea,2\n2,Milk,1\n3,Milk,{code}\n", missing=code
+    )
+    assert lists(votes) == [[["Tea"]], [["Tea"], ["Milk"]]]
+    assert [entry["ballots"] for entry in votes.metadata["CLEANING"]] == [1, 1]
+
+
+def test_numbers_that_a_scale_may_have_are_ratings(read):
     assert read("id,Tea,Milk,Juice\n1,50,99,3\n2,70,10,40\n", layout="ratings")[0].prefers(0, "Milk", "Tea")
+    votes, _ = read("id,Tea,Milk,Juice\n1,1,-1,0\n2,-1,1,1\n", layout="ratings")
+    assert lists(votes)[0] == [["Tea"], ["Juice"], ["Milk"]]
+
+
+def test_ranks_that_stand_for_no_answer_are_named(read):
+    for code in ("99", "-1", "x"):
+        votes, _ = read(f"voter,P,S,T\n1,1,2,{code}\n2,2,1,{code}\n3,1,{code},2\n", missing=code)
+        assert lists(votes) == [[["P"], ["S"]], [["S"], ["P"]], [["P"], ["T"]]]
+    with pytest.raises(DataError, match="named with missing"):
+        read("voter,P,S,T\n1,1,2,99\n2,2,1,99\n3,1,99,2\n")
+    _, said = read("voter,P,S\n1,1,2\n2,2,1\n", missing=99)
+    assert "no cell holds 99" in said
 
 
 def test_names_of_columns_that_say_that_1_is_not_the_best(read):
@@ -455,3 +472,102 @@ def test_columns_from_worst_to_best_are_no_ordering(read):
             layout="orders",
             agent_column="voter",
         )
+
+
+# -- other languages, files put together -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Répondant;1er choix;2e choix;3e choix\n1;P;S;T\n2;S;P;T\n3;T;S;P\n",
+        "Bureau;1er choix;2ème choix;3ème choix\nN;P;S;T\nO;S;P;T\nN;T;S;P\n",
+        "Person,Rang 1,Rang 2,Rang 3\n1,P,S,T\n2,S,P,T\n3,T,S,P\n",
+        "1ª opción,2ª opción,3ª opción\nP,S,T\nS,P,T\nT,S,P\n",
+        "id;P;S;T\n1;1er;2e;3e\n2;2e;1er;3e\n3;3e;2e;1er\n",
+        "Person;P;S;T\n1;Platz 1;Platz 2;Platz 3\n2;Platz 2;Platz 1;Platz 3\n3;Platz 3;Platz 2;Platz 1\n",
+    ],
+    ids=["places", "places beside a ward", "ranks of items", "opinions", "ordinals", "words"],
+)
+def test_places_and_ranks_in_other_languages(read, text):
+    votes, _ = read(text)
+    assert [[str(votes.items[item]) for item in row] for row in votes.orders.tolist()] == PTS
+
+
+@pytest.mark.parametrize(
+    ("names", "rows", "n"),
+    [
+        ("voter,rank1,rank2", ["1,P,S", "2,S,P"], 2),
+        ("ward,rank1,rank2", ["N,P,skipped", "O,S,P"], 2),
+        ("voter,P,S", ["1,1,2", "2,2,1"], 2),
+        ("P,S", ["S,P", "P,S"], 3),  # nothing says that these are names: two ballots are alike
+    ],
+)
+def test_names_of_columns_that_stand_there_again(read, names, rows, n):
+    """Files that were put together: the columns' names became candidates."""
+    text = "\n".join([names, rows[0], *([names] if n == 2 else []), rows[1]]) + "\n"
+    votes, said = read(text)
+    assert set(votes.items) == {"P", "S"}
+    assert len(votes) == n
+    assert ("names of the columns once more" in said) == (n == 2)
+
+
+def test_lines_without_a_rank(read):
+    votes, _ = read("voter,item,rank\n1,P,1\n1,S,2\n1,T,\n2,P,2\n2,S,1\n2,T,not ranked\n3,P,NA\n")
+    assert lists(votes) == [[["P"], ["S"]], [["S"], ["P"]]]
+    assert set(votes.items) == {"P", "S", "T"}
+    assert votes.arrays().rest_below.all()
+    found = {entry["found"]: (entry["ballots"], entry["left_out"]) for entry in votes.metadata["CLEANING"]}
+    assert found == {"lines without a rank": (2, 0), "agents without a rank": (1, 1)}
+    with pytest.raises(DataError, match="no line has a rank"):
+        read("voter,item,rank\n1,P,\n2,S,\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "winner,loser,times\nP,S,4\nS,T,6\n",
+        "model_a,model_b,winner,share\nP,S,model_a,40%\nS,T,model_b,60%\n",
+        "voter,item,rating,weight\n1,P,3,0.5\n1,S,4,0.5\n2,P,1,1\n",
+        "voter,item,rank,nVotes cast\n1,P,1,2\n1,S,2,2\n2,P,1,1\n",
+    ],
+    ids=["pairs", "matches", "ratings", "ranks"],
+)
+def test_counts_that_are_not_called_so_are_asked_about(read, text):
+    """They were passed over, and every row counted once."""
+    name = text.partition("\n")[0].rpartition(",")[2]
+    with pytest.raises(DataError, match=f"column '{name}' may say how many agents"):
+        read(text)
+    n = read(text, ignore=name)[0].n_agents
+    if name in ("times", "nVotes cast"):
+        assert read(text, count_column=name)[0].n_agents > n
+    assert read(text.replace(name, "seconds"))[0].n_agents == n
+
+
+def test_merged_cells_are_told(tmp_path):
+    """The value stands in the first of them; those of titles and of names of columns are as usual."""
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "x.xlsx"
+
+    def saved(merged, *above):
+        book = openpyxl.Workbook()
+        rows = (["ward", "rank1", "rank2"], ["N", "P", "S"], [None, "S", "P"], ["O", "P", "S"])
+        for row in (*above, *rows):
+            book.active.append(row)
+        book.active.merge_cells(merged)
+        book.save(path)
+        return path
+
+    with pytest.warns(PermixWarning, match="cells A2:A3 are merged"):
+        votes = permix.read(saved("A2:A3"), group_columns=["ward"])
+    assert votes.covariates["ward"].tolist() == ["N", "", "O"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        permix.read(saved("A1:C1", ["Ballots of the club", None, None]))
+    assert "taken for a title" in str(caught[0].message)
+    assert not any("are merged" in str(warning.message) for warning in caught)
+
+
+def test_nul_characters_are_no_names(read):
+    with pytest.raises(FileFormatError, match="line 2: a NUL character"):
+        read("voter,pos1\n1,\0\n2,P\n")

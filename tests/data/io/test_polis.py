@@ -187,3 +187,11 @@ def test_other_tables_are_none(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("participant,a,b\n1,0,1\n2,1,1\n")
     assert permix.read_cells(path).shape == (2, 2)
+
+
+def test_statements_are_no_votes(tmp_path):
+    """They were described as a table of measurements."""
+    path = tmp_path / "comments.csv"
+    path.write_text("timestamp,datetime,comment-id,author-id,agrees,comment-body\n1,x,0,3,5,Tea is better\n")
+    with pytest.raises(DataError, match=r"statements of a Polis conversation, and no votes; read votes\.csv"):
+        permix.read(path)

@@ -350,8 +350,10 @@ def test_ratings_twice_and_bad(tmp_path):
         read_table(put(tmp_path, "agent,item,rating\nx,a,3\ny,a,4\nx,a,5\n"))
     with pytest.raises(DataError, match="line 3, column 'rating': rating 'good' is not a number"):
         read_table(put(tmp_path, "agent,item,rating\nx,a,3\ny,a,good\n"))
-    with pytest.raises(DataError, match="line 2: rating '' is not a number"):
+    with pytest.raises(DataError, match="no line has a rating"):
         read_table(put(tmp_path, "agent,item,rating\nx,a,\n"))
+    with pytest.raises(DataError, match="line 2: rating 'inf' is not a finite number"):
+        read_table(put(tmp_path, "agent,item,rating\nx,a,inf\n"))
 
 
 # -- refusals with line numbers -------------------------------------------------------------------

@@ -40,7 +40,7 @@ def test_the_same_however_agents_are_divided(votes, executor):
 
 def test_a_sample_is_one_of_agents(votes):
     """Every agent is as likely to be in it: shares of a row that stands for many are those of its count."""
-    data = Sharded.of(votes, 3)
+    data = Sharded.of(votes, 3, Here(1))
     table = data.distinct(10**6)
     row = int(np.argmax(table.counts))
     share = table.counts[row] / table.n_agents
@@ -100,7 +100,8 @@ def test_what_only_all_shards_together_can_tell(tmp_path):
     (tmp_path / "b.csv").write_text("rank1,rank2\nANN,Bo\nBo,ANN\n")
     with pytest.warns(PermixWarning, match="look alike, and are 2 items of different shards"):
         read_sharded(tmp_path)
-    for name, value in (("min_support", 2), ("names", "merge"), ("group_columns", ["precinct"])):
+    refused = (("below_support", "merge"), ("names", "merge"), ("group_columns", ["precinct"]))
+    for name, value in refused:
         with pytest.raises(DataError, match=f"{name} cannot be given for data in shards"):
             read_sharded(tmp_path, **{name: value})
     (tmp_path / "a.csv").write_text("10,11\n11,10\n")
@@ -144,6 +145,58 @@ def test_judgements_of_readers_are_repeated_once_and_cleaning_is_counted(tmp_pat
     assert any("a.csv and 2 more" in each and "look alike" in each for each in said)
 
 
+def test_items_with_little_support_in_all_shards_are_left_out(votes, tmp_path):
+    """As :func:`permix.clean` leaves them out of one table, though no shard alone could tell."""
+    for at in range(4):
+        permix.write(votes[at::4], tmp_path / f"part-{at}.soi")
+    plain = permix.read_sharded(tmp_path)
+    table = plain.distinct(10**6)
+    support = np.zeros(6)
+    for row, count in enumerate(table.counts):
+        support[table.level_items[table.level_indptr[row] : table.level_indptr[row + 1]]] += count
+    least = int(np.sort(support)[1]) + 1  # of six items two are left out
+    data = permix.read_sharded(tmp_path, min_support=least, min_answers=2)
+    rankings = table.to_rankings()
+    cleaned = permix.clean(rankings, min_support=least, min_answers=2)
+    assert len(data.items) == 4
+    assert (data.items, data.n_agents) == (cleaned.items, cleaned.n_agents)
+    assert np.array_equal(data.pairwise_counts(), cleaned.pairwise_counts())
+    assert sum(data.cleaned.values()) == 2 + plain.n_agents - data.n_agents
+    # The broken twin: each shard by itself loses all items.
+    with pytest.raises(DataError, match="no candidate is left"):
+        permix.clean(permix.read(tmp_path / "part-0.soi"), min_support=least)
+
+
+def test_addresses_and_agents_in_two_shards(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    (tmp_path / "a.csv").write_text("voter,item,rating\nann,Tea,2\nann,Milk,3\nbo,Tea,1\nbo,Milk,3\n")
+    (tmp_path / "b.csv").write_text("voter,item,rating\ncy,Tea,2\ncy,Milk,3\nbo,Tea,1\nbo,Cola,3\n")
+    memory = fsspec.filesystem("memory")
+    memory.put(str(tmp_path), "/votes", recursive=True)
+    try:
+        with pytest.warns(PermixWarning, match=r"'bo' is in .*a\.csv and in .*b\.csv.* 1 of 3 agents"):
+            data = read_sharded("memory://votes", layout="ratings")
+        assert (data.n_agents, data.items) == (4, ("Cola", "Milk", "Tea"))
+        memory.pipe("/votes/a.csv", b"voter,item,rating\nann,Tea,2\nann,Tea,5\n")
+        with pytest.raises(ShardError, match=r"memory:///votes/a\.csv.*ann.*Tea.*line 3"):
+            read_sharded("memory://votes", layout="ratings")
+    finally:
+        memory.rm("/votes", recursive=True)
+
+
+def test_names_in_two_shards_are_found_among_very_many(monkeypatch):
+    """Names below the largest hash that every shard gave are compared, which are a sample of all."""
+    from permix.data.shards import names
+
+    monkeypatch.setattr(names, "MOST_COMPARED", 50)
+    shards = [[f"{part} {at}" for at in range(1000)] for part in range(3)]
+    assert names.said_of_several([names.some_of(each) for each in shards], "abc", "agent") == ""
+    shards[2][:500] = shards[0][:500]
+    said = names.said_of_several([names.some_of(each) for each in shards], "abc", "agent")
+    assert "is in a and in c" in said
+    assert names.some_of(np.arange(10)) == names.some_of(np.arange(1, 11)) == names.NO_NAMES
+
+
 def test_partitions_of_dask(votes):
     frames = pytest.importorskip("dask.dataframe")
     import dask.bag
@@ -155,3 +208,5 @@ def test_partitions_of_dask(votes):
     frame = pd.DataFrame({"rank1": ["Ann", "Bo", "Cy", "Cy"], "rank2": ["Bo", "Cy", "Ann", "Bo"]})
     data = read_sharded(frames.from_pandas(frame, npartitions=2))
     assert (data.n_shards, data.n_agents, data.items) == (2, 4, ("Ann", "Bo", "Cy"))
+    short = read_sharded(dask.bag.from_sequence(lists, npartitions=5), min_answers=3)
+    assert short.n_agents == sum(len(order) >= 3 for order in lists)

@@ -23,7 +23,8 @@ def run(preferences, agents, center, dispersion, n_particles, sweep=0, first_row
     places = np.empty((len(agents), n), np.uint8)
     models = geometric_models(np.array([-np.log(dispersion)]), n)
     jobs = Jobs.of(preferences.arrays(), agents, np.zeros(len(agents)), centers, models)
-    particle_rows(0, len(agents), first_row, KEY, sweep, jobs, n_particles, found, places)
+    numbers = np.arange(first_row, first_row + len(agents))
+    particle_rows(0, len(agents), numbers, KEY, sweep, jobs, n_particles, found, places)
     return found, orders_from_places(places, center)
 
 

@@ -39,7 +39,7 @@ class ShardedRankings(Passes):
         self.are_top_lists = all(each.top_lists for each in seen)
 
     def _pass(self, asked: Asked) -> Sums:
-        found: Sums = self.data.map(_sums, (asked, self.is_full), Sums.plus)
+        found: Sums = self.data.reduced(_sums, (asked, self.is_full), Sums.plus)
         return found
 
     @cached_property

@@ -43,7 +43,7 @@ def everybody(fit: KDEFit) -> RankedGroups:
         draw,
         share_is="",
         center_is="Items by their mean rank in rankings drawn from the estimate.",
-        titles=["all agents"],
+        titles=["everybody"],
     )
 
 

@@ -23,17 +23,18 @@ from permix.cocluster.grid.moves import matrix_moves
 from permix.cocluster.grid.state import GridState, seat_all_lines
 from permix.cocluster.parameters import CoClusterParameters
 from permix.cocluster.sharded.moves import sharded_moves
+from permix.cocluster.sharded.rows import exact_sum, largest_of, refuse_divided_rows, sample
 from permix.cocluster.sharded.state import ShardedGrid, ShardedModel, drawn_table, log_dirichlet
 from permix.cocluster.sharded.work import Placing, Shape
 from permix.data.labels import Array
-from permix.data.shards.cells import ShardedCells
+from permix.data.shards.matrices import ShardedCells
 from permix.errors import Argument, DataError
 from permix.kernels.streams import draw_key
 from permix.posterior import warn_if_chains_disagree
 from permix.runtime.exact_sums import grid_of, rounders_of
 from permix.runtime.executors import new_token
+from permix.runtime.fingerprint import digest
 from permix.runtime.seeds import seed_sequence, stream_key
-from permix.sampling.fingerprint import digest
 
 # Rows on record: of no more, the matrix is fitted as a table.
 MOST_ROWS = 2000
@@ -44,16 +45,17 @@ FIRST_ITERATIONS = 15
 def fit_sharded(data: ShardedCells, settings: CoClusterParameters) -> CoClusterFit:
     """Run chains over rows in shards; labels of rows are kept of a random sample."""
     _refuse(settings)
-    family = _resolved(data, settings)
-    given = settings.with_family(family)
     try:
+        refuse_divided_rows(data)
+        family = _resolved(data, settings)
+        given = settings.with_family(family)
         key = stream_key(seed_sequence(settings.random_state).spawn(1)[0])
-        cells = data.sample(MOST_ROWS, key)
+        cells, record = sample(data, MOST_ROWS, key)
         if data.n_rows <= MOST_ROWS:
             return dataclasses.replace(fit_cocluster(cells, given), sampled_from=data.n_rows)
         with naming_cells(cells):
             matrix = encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
-        model = model_of(data, family, given, data.ids_of_sample(MOST_ROWS, key))
+        model = model_of(data, family, given, record)
 
         def make_state(rng: np.random.Generator) -> ShardedGrid:
             return begun(rng, model, matrix)
@@ -79,13 +81,14 @@ def model_of(
 ) -> ShardedModel:
     """Return what is the same in the whole run."""
     log_constant = 0.0
+    largest = 1.0 if family.has_levels else max(largest_of(data), 1.0)
     if isinstance(family, PoissonCells):
-        log_constant = -data.exact_sum(_log_factorials, float(_log_factorials(np.array([data.largest]))[0]))
-    largest = 1.0 if family.has_levels else max(data.largest, 1.0)
+        most = float(_log_factorials(np.array([largest]))[0])
+        log_constant = -exact_sum(data, _log_factorials, most)
     rounding = rounders_of(grid_of(data.n_cells, largest), grid_of(data.n_cells, largest**2))
     shape = Shape(family, rounding, record)
     priors = settings.line_priors()
-    return ShardedModel(data, shape, priors, settings.learned_pseudo_count(), log_constant)
+    return ShardedModel(data, shape, priors, settings.learned_pseudo_count(), log_constant, largest)
 
 
 def begun(rng: np.random.Generator, model: ShardedModel, matrix: Any) -> ShardedGrid:
@@ -130,7 +133,7 @@ def _refuse(settings: CoClusterParameters) -> None:
 
 def _resolved(data: ShardedCells, settings: CoClusterParameters) -> CellFamily:
     """Return the family of cells with all that it takes from them, the same however rows are divided."""
-    given, few = settings.family, data.values
+    given, few = settings.family, None if data.values is None else np.array(data.values)
     if given == "auto":
         # As many cells as there are, or enough, of the values that there are.
         looked_at = None if few is None else np.resize(few, min(max(data.n_cells, len(few)), 10_000))
@@ -151,7 +154,7 @@ def _resolved(data: ShardedCells, settings: CoClusterParameters) -> CellFamily:
         )
     if family.prior_mean is not None:
         return family
-    mean = data.exact_sum(_as_they_are, data.largest) / data.n_cells
+    mean = exact_sum(data, _as_they_are, largest_of(data)) / data.n_cells
     return dataclasses.replace(family, prior_mean=mean or 1.0)
 
 

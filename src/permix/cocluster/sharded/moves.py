@@ -156,7 +156,7 @@ def _largest(state: ShardedGrid, division: Division) -> float:
     """Return what -ln P(side of a row) is at most."""
     apart = np.abs(division.table[:, :, 0] - division.table[:, :, 1])
     if not state.cell_family.has_levels:
-        apart = apart * state.model.data.largest ** np.arange(apart.shape[1])
+        apart = apart * state.model.largest ** np.arange(apart.shape[1])
         by_group = apart.sum(axis=1)
     else:
         by_group = apart.max(axis=1)

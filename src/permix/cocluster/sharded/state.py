@@ -16,7 +16,7 @@ from permix.cocluster.cells.learned import LearnsCells
 from permix.cocluster.sharded.columns import LONGEST
 from permix.cocluster.sharded.work import Division, Edit, Look, Placing, Shape, look
 from permix.data.labels import Array
-from permix.data.shards.cells import ShardedCells
+from permix.data.shards.matrices import ShardedCells
 from permix.errors import DataError
 from permix.moves.state import first_concentration, learned_concentration, log_gamma_density
 from permix.partitions.labels import canonical_labels
@@ -34,6 +34,7 @@ class ShardedModel:
     priors: tuple[PartitionPrior, PartitionPrior]
     learned: Gamma | None
     log_constant: float
+    largest: float  # of counts; of levels 1
 
 
 class ShardedGrid(LearnsCells):

@@ -12,9 +12,10 @@ import numpy as np
 
 from permix.cocluster.cells.cell_lines_jit import Lines, lines_of
 from permix.cocluster.cells.families import CellFamily, CellValueError
+from permix.cocluster.sharded.rows import numbers_of_rows, row_ids
 from permix.cocluster.sharded.work_jit import count_rows, log_shares, place_rows
 from permix.data.labels import Array
-from permix.data.shards.cells import CellShard, numbers_of_rows
+from permix.data.shards.matrices import CellShard
 from permix.errors import ShardError
 from permix.runtime.exact_sums import on_grid
 from permix.runtime.threads import over_rows
@@ -142,10 +143,10 @@ def look(shard: CellShard, shared: tuple[Shape, Placing, str]) -> Look:
     begins = numbers_of_rows(shard, placing.key, BEGINS)
     order = np.argsort(begins, kind="stable")[:MOST_BEGIN]
     begin = tuple(
-        Beginner(int(begins[row]), int(shard.ids[row]), int(labels[row]), _alone(shard, shape, int(row)))
+        Beginner(int(begins[row]), int(row_ids(shard)[row]), int(labels[row]), _alone(shard, shape, int(row)))
         for row in order
     )
-    least, who = _least(stays, shard.ids, labels, k)
+    least, who = _least(stays, row_ids(shard), labels, k)
     return Look(
         np.bincount(labels, minlength=k),
         _counts(shard, shape, labels, k),
@@ -187,7 +188,7 @@ def divide(
                 np.bincount(sides[sides >= 0], minlength=2),
                 _counts(shard, shape, sides, 2),
                 totals,
-                *_least(stays, shard.ids, sides, 2),
+                *_least(stays, row_ids(shard), sides, 2),
                 _on_record(shard, shape, sides),
             )
         )
@@ -205,8 +206,8 @@ def labels_of(shard: CellShard, shape: Shape, placing: Placing, chain: str) -> A
     known = shard.memo.get(chain)
     if known is not None and known[0] == version:
         return np.asarray(known[1])
-    lines, n = encoded_rows(shard, shape), len(shard.ids)
-    ids, labels = np.array(shard.ids), np.zeros(n, dtype=np.int64)
+    lines, n = encoded_rows(shard, shape), len(row_ids(shard))
+    ids, labels = row_ids(shard), np.zeros(n, dtype=np.int64)
     free = np.ones(n, dtype=np.bool_)
     if len(placing.stay):
         at = np.minimum(np.searchsorted(placing.stay, ids), len(placing.stay) - 1)
@@ -254,12 +255,12 @@ def _sides(
         free[labels == group] = True
         sides[labels == group] = side
     for side, anchor in enumerate(division.anchors):
-        at = np.flatnonzero(shard.ids == anchor)
+        at = np.flatnonzero(row_ids(shard) == anchor)
         free[at], sides[at] = False, side
     if not as_they_are:
         lines = encoded_rows(shard, shape)
         known = (shape.family.has_levels, division.columns, division.table, division.weights)
-        ids = np.array(shard.ids)
+        ids = row_ids(shard)
         over_rows(
             place_rows,
             len(ids),
@@ -285,7 +286,7 @@ def _counts(shard: CellShard, shape: Shape, labels: Array, k: int) -> Array:
 
 def _alone(shard: CellShard, shape: Shape, row: int) -> Array:
     """Return the counts of one row."""
-    labels = np.full(len(shard.ids), -1, dtype=np.int64)
+    labels = np.full(len(row_ids(shard)), -1, dtype=np.int64)
     labels[row] = 0
     return np.asarray(_counts(shard, shape, labels, 1)[0])
 
@@ -302,8 +303,8 @@ def _least(numbers: Array, ids: Array, labels: Array, k: int) -> tuple[Array, Ar
 
 def _on_record(shard: CellShard, shape: Shape, labels: Array) -> Array:
     found = np.full(len(shape.record), -1, dtype=np.int64)
-    at = np.minimum(np.searchsorted(shape.record, shard.ids), len(shape.record) - 1)
-    here = shape.record[at] == shard.ids
+    at = np.minimum(np.searchsorted(shape.record, row_ids(shard)), len(shape.record) - 1)
+    here = shape.record[at] == row_ids(shard)
     found[at[here]] = labels[here]
     return found
 

@@ -23,10 +23,11 @@ USUAL_NAMES = {
         *("agent", "assessor", "customer", "judge", "participant", "person", "rater", "respondent"),
         *("reviewer", "subject", "user", "voter", "ballot", "response", "annotator", "evaluator", "labeler"),
         *("student", "employee", "member", "wähler", "teilnehmer", "votant", "électeur"),
+        *("répondant", "électrice", "votante", "encuestado", "elettore", "kiezer", "person", "befragter"),
     )
-    | {"castvoterecord", "sysrespnum", "respnum", "respid"},
+    | {"castvoterecord", "sysrespnum", "respnum", "respid", "resp"},
     "item": _with_ids(
-        *("alternative", "book", "candidate", "comment", "film", "item", "joke", "movie", "object"),
+        *("alternative", "alt", "book", "candidate", "comment", "film", "item", "joke", "movie", "object"),
         *("option", "product", "song", "statement"),
     ),
     "rating": frozenset(["grade", "points", "rating", "score", "stars", "value", "vote"]),
@@ -47,6 +48,13 @@ USUAL_NAMES = {
 }
 # Taken for the agent where no column has a name that says more.
 _PERHAPS_AGENT = frozenset(["id", "name", "#"])
+# What a place in an ordering is called in German, French, Spanish, Portuguese, Italian and Dutch, and what
+# stands after its number there: ``1er choix``, ``2ª opción``. Compared after `plain`.
+FOREIGN_PLACE = (
+    "wahl|platz|choix|préférence|preferencia|preferência|preferenza|voorkeur|opci[óo]n|elecci[óo]n|"
+    "op[çc][ãa]o|escolha|scelta|keuze"
+)
+FOREIGN_ORDINAL = "er|ère|ere|re|nde|[eè]me|ième|e|[ªº°]"
 LONG_RANKS = frozenset(["level", "place", "position", "rank"])
 
 

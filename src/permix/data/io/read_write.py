@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from permix.data.cleaning import Rules, clean
 from permix.data.cleaning_candidates import names_alike
 from permix.data.io import preflib, tables
-from permix.data.io.ballots.source import Source
+from permix.data.io.ballots.source import Said, Source
 from permix.data.io.item_table import attributes_from
 from permix.data.io.kinds import kind_of
 from permix.data.io.marks import is_mark
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from permix.data.io.ballots.formats import Recognized
 
 
+# What says which columns of a table hold something else than rankings.
+COLUMNS = ("agent_column", "count_column", "ignore")
 # What says nothing about rankings as such, but about the marks they come from.
 CLEANING = tuple(field.name for field in dataclasses.fields(Rules))
 
@@ -48,7 +50,8 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         Passed on. For all: the rules of :func:`permix.clean`. PrefLib files and tables: ``unlisted`` (left
         out, "unknown" for ratings and "below" for all else). PrefLib files: ``strict``, ``categories``.
         Tables: ``layout``, ``items``, ``agent_column``, ``count_column``, ``on_cycle``, ``ignore``,
-        ``delimiter``, ``header``, ``ties``, ``sheet``. Ballots: ``contest``, ``sheet``. Tables and ballots:
+        ``delimiter``, ``header``, ``ties``, ``missing``, ``sheet``. Ballots: ``contest``, ``sheet``, and of a
+        table with a column for each rank ``agent_column``, ``count_column``, ``ignore``. Tables and ballots:
         ``group_columns``, columns that say something of the agents, such as precinct or age, which become
         ``covariates``. For all: ``item_table``, the path of a table of attributes of items (party, color, …)
         by name.
@@ -64,9 +67,10 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
 
 def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
     rules = {name: options.pop(name) for name in CLEANING if name in options}
-    ballots = None if _says_layout(options) else _ballots(path, options.get("sheet"))
+    ballots = recognize_ballots(path, options)
     if ballots is not None:
-        known = ("contest", "sheet", "group_columns")
+        named = [name for name in COLUMNS if ballots.takes_columns and options.get(name) is not False]
+        known = ("contest", "sheet", "group_columns", *named)
         _refuse_options(path, [name for name in options if name not in known], "ballots")
         marked = ballots.read(options.get("contest")).keeping(options.get("group_columns", ()))
         return clean(marked, **rules)
@@ -75,7 +79,8 @@ def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
             f"{path} is a folder, not a file, and no ballots of Dominion or Hart lie in it"
         )
     check_file(path)
-    conversation = _polis(path, options) if not _says_layout({**options, "ignore": ()}) else None
+    said = _says_layout(options) or any(options.get(name) for name in ("agent_column", "count_column"))
+    conversation = None if said else _polis(path, options)
     if conversation is not None:
         return clean(conversation, **rules) if rules else conversation
     kind = kind_of(path).name
@@ -97,12 +102,15 @@ def _polis(path: PathLike, options: Mapping[str, Any]) -> Preferences | None:
         return None
     from permix.data.io.polis import is_polis, read_polis_votes
 
+    if b"comment-body" in first and b"voter-id" not in first:
+        raise DataError(
+            f"{path}: the statements of a Polis conversation, and no votes; read votes.csv or "
+            "participants-votes.csv, which lie beside it: they take the texts from here"
+        )
     if is_polis(path) is None:
         return None
     _refuse_options(path, [name for name in options if name not in ("group_columns", "ignore")], "polis")
-    ignore = options.get("ignore", ())
-    ignore = [ignore] if isinstance(ignore, str) else list(ignore)
-    return read_polis_votes(path, list(options.get("group_columns", ())), ignore)
+    return read_polis_votes(path, list(options.get("group_columns", ())), list(_names(options.get("ignore"))))
 
 
 def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
@@ -144,15 +152,33 @@ PROFILE_WRITERS = {"abif": write_abif, "blt": write_blt}
 
 def _says_layout(options: Mapping[str, Any]) -> bool:
     """Whether the caller has said how a table is to be read."""
-    said = any(options.get(name) for name in ("agent_column", "count_column", "ignore", "delimiter", "items"))
-    return said or options.get("layout", "auto") != "auto" or options.get("header") is not None
+    return (
+        any(options.get(name) for name in ("delimiter", "items"))
+        or options.get("layout", "auto") != "auto"
+        or options.get("header") is not None
+    )
 
 
-def _ballots(path: PathLike, sheet: str | None = None) -> Recognized | None:
-    """Return the format of ballots that a file has; PrefLib's are told by their ending."""
+def recognize_ballots(path: PathLike, options: Mapping[str, Any]) -> Recognized | None:
+    """Return the format of ballots that a file has, unless the caller says how a table is to be read.
+
+    PrefLib's files are told by their ending.
+    """
     from permix.data.io.ballots.formats import recognize
 
-    return None if plain_suffix(path) in (*PREFLIB, *PROFILES) else recognize(path, sheet)
+    if _says_layout(options) or plain_suffix(path) in (*PREFLIB, *PROFILES):
+        return None
+    said = Said(
+        _names(options.get("ignore")),
+        _names(options.get("group_columns")),
+        options.get("count_column") or None,  # False: there is none
+        options.get("agent_column") or None,
+    )
+    return recognize(path, options.get("sheet"), said)
+
+
+def _names(said: Any) -> tuple[str, ...]:
+    return (said,) if isinstance(said, str) else tuple(map(str, said or ()))
 
 
 def write(obj: Rankings | Preferences, path: PathLike, **options: Any) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from permix.data.attributes import Attributes, from_text
 from permix.data.ballots import Entry
+from permix.data.cells_codes import Missing, MissingCodes
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.forms import rank_words, surveys
 from permix.data.io.headers import (
@@ -25,7 +26,7 @@ from permix.data.io.headers import (
     warn_of_no_header,
 )
 from permix.data.io.layouts import comparisons, detection, lists
-from permix.data.io.layouts.counts import could_count, counts_of
+from permix.data.io.layouts.counts import could_count, counts_of, refuse_what_may_count
 from permix.data.io.layouts.long import FILL, agents_of_rows, read_compared, read_pairs, read_ratings
 from permix.data.io.layouts.wide import (
     read_orders,
@@ -63,6 +64,7 @@ def from_frame(
     group_columns: Label | Iterable[Label] = (),
     contest: str | None = None,
     categories: Iterable[str] | None = None,
+    missing: Missing = None,
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -107,6 +109,8 @@ def from_frame(
         The question, where several have columns ``Question [Item]``.
     categories : list of str, optional
         For ratings in words: all words, best first. Left out, what the words say.
+    missing : number, str, or a list of these, optional
+        Values that stand for no answer, such as -1 or 99, in columns of items, ranks or ratings.
 
     Returns
     -------
@@ -124,7 +128,7 @@ def from_frame(
     """
     table = Table.of_frame(frame)
     about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns, contest, categories)
-    return from_table(table, layout, items, *about)
+    return from_table(table, layout, items, *about, missing)
 
 
 def read_table(
@@ -211,6 +215,7 @@ def from_table(
     group_columns: Label | Iterable[Label] = (),
     contest: str | None = None,
     categories: Iterable[str] | None = None,
+    missing: Missing = None,
     note: dict[str, Any] | None = None,
 ) -> Rankings | Preferences:
     """Read a table by what its columns are called; see :func:`from_frame`.
@@ -255,6 +260,14 @@ def from_table(
     note["TABLE"]["agent"] = None if agent is None else str(table.names[agent])
     mark = table.find(None, "unlisted")
     wide = [place for place in range(len(table.names)) if place not in (count, agent, mark)]
+    if missing is not None:
+        codes = MissingCodes(missing)
+        holds = set(wide) - set(table.places("item"))
+        columns = [
+            codes.blanked(column) if at in holds else column for at, column in enumerate(table.columns)
+        ]
+        codes.warn_of_unseen()
+        table = table._replace(columns=columns)
     if lists.LISTED in table.names:
         others = [str(table.names[place]) for place in wide if table.names[place] != lists.LISTED]
         if others:
@@ -274,7 +287,12 @@ def from_table(
         return spoken.told(listed)
     is_long = bool(agent is not None and table.places("item") and table.places("rating"))
     long_rank = detection.long_rank(table, agent) if layout in ("auto", "ranks") else None
+    if long_rank is not None:
+        table = rank_words.with_ranks(table, [long_rank], "ranks")
+        long_rank = long_rank if numbers(table.columns[long_rank]) is not None else None
+    unread = wide if count is None and count_column is None else []
     if long_rank is not None and agent is not None:
+        refuse_what_may_count(table, set(unread) - {long_rank})
         note["LAYOUT"] = "ranks, one a line"
         ids = table.filled(agent, FILL)
         found = read_ratings(table, names, ids, counts, unlisted or "below", None, rank=long_rank)
@@ -286,6 +304,8 @@ def from_table(
         compared = comparisons.detect(table, agent)
         layout = compared or detection.detect_layout(table, agent, wide, called)
     note["LAYOUT"] = layout
+    if layout in (*comparisons.COMPARED, "pairs") or (layout == "ratings" and table.places("item")):
+        refuse_what_may_count(table, set(unread) - set(table.places("rating")))
     if layout in comparisons.COMPARED:
         stated = comparisons.compared(table, layout, agent, ties)
         found = read_compared(table, names, agent, counts, stated, on_cycle)

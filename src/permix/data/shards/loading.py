@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import shutil
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from permix.data.cleaning import over_some_items
 from permix.data.labels import Array, Label
 from permix.data.more_items import over_more_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.data.shards.names import SomeNames, some_of
+from permix.data.shards.sources import Table
 from permix.errors import DataError
+from permix.runtime.fingerprint import digest
 
-Table = Rankings | Preferences
 # Warnings can be caught in one thread at a time; reading keeps the interpreter busy anyway.
-_READING = threading.Lock()
+READING = threading.Lock()
 
 
 class Facts(NamedTuple):
@@ -34,6 +33,8 @@ class Facts(NamedTuple):
     unlisted: str  # "below", "unknown" or "mixed", of rows that leave items out; "" where none does
     notes: tuple[str, ...]  # warnings while it was read
     cleaned: tuple[tuple[str, int], ...]  # what cleaning did, and to how many ballots
+    names: SomeNames  # some ids of agents
+    digest: str  # of all that it says
 
 
 class Chosen(NamedTuple):
@@ -41,6 +42,7 @@ class Chosen(NamedTuple):
 
     table: Preferences
     numbers: Array
+    agents: Array  # places among all agents
 
 
 @dataclasses.dataclass
@@ -65,12 +67,13 @@ class Shard:
         if len(numbers) > most:
             kept = np.sort(np.argpartition(numbers, most - 1)[:most])
         each = self.table._take(self.row_of[kept])
-        return Chosen(each._replaced(counts=np.ones(len(kept), dtype=np.int64)), numbers[kept])
+        alone = each._replaced(counts=np.ones(len(kept), dtype=np.int64))
+        return Chosen(alone, numbers[kept], self.first + kept)
 
 
 def facts_of(source: Callable[[], Table]) -> Facts:
     """Read a shard and say what is in it."""
-    with _READING, warnings.catch_warnings(record=True) as caught:
+    with READING, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = _checked(source())
     listed = table.lengths if isinstance(table, Rankings) else np.diff(table.level_indptr)
@@ -83,23 +86,50 @@ def facts_of(source: Callable[[], Table]) -> Facts:
     notes = tuple(dict.fromkeys(str(each.message) for each in caught))
     audit = table.metadata.get("CLEANING") or []
     steps = tuple((f"{step['found']}: {step['done']}", int(step["ballots"])) for step in audit)
-    return Facts(table.items, len(table), int(np.sum(table.counts)), unlisted, notes, steps)
+    n_agents, names = int(np.sum(table.counts)), some_of(table._agents)
+    return Facts(table.items, len(table), n_agents, unlisted, notes, steps, names, _digest(table))
+
+
+def _digest(table: Table) -> str:
+    arrays = {name: np.asarray(getattr(table, name)) for name in table._statements}
+    return digest({"items": np.array(table.items, dtype=object), "counts": table.counts, **arrays})
+
+
+class Was(NamedTuple):
+    """How a shard was when it was looked at first."""
+
+    n_agents: int
+    digest: str
+
+
+class Weak(NamedTuple):
+    """Items that too few agents of all shards mention, and how many of the others an agent must mention."""
+
+    items: frozenset[Label]
+    min_answers: int
 
 
 def load(
-    source: Callable[[], Table], items: tuple[Label, ...], unlisted: str, first: int, n_agents: int
+    source: Callable[[], Table],
+    items: tuple[Label, ...],
+    unlisted: str,
+    first: int,
+    was: Was,
+    weak: Weak | None = None,
 ) -> Shard:
     """Read a shard over the items of all; ``unlisted`` is what rows mean by leaving items out.
 
-    ``first`` is how many agents come before it, ``n_agents`` how many it had.
+    ``first`` is how many agents come before it; it must still be as it ``was``. Weak items are left out of it
+    then, with agents who have nothing else to say.
     """
-    with _READING, warnings.catch_warnings():
+    with READING, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said when the facts were gathered
         table = _checked(source())
-    if int(np.sum(table.counts)) != n_agents:
-        raise DataError(
-            f"it has {int(np.sum(table.counts)):,} agents, but had {n_agents:,}; it was changed meanwhile"
-        )
+    n_now = int(np.sum(table.counts))
+    if n_now != was.n_agents:
+        raise DataError(f"it has {n_now:,} agents, but had {was.n_agents:,}; it was changed meanwhile")
+    if _digest(table) != was.digest:
+        raise DataError("it says something else than it did; it was changed meanwhile")
     if table.items != items:
         known = set(items)
         strangers = [name for name in table.items if name not in known]
@@ -112,8 +142,33 @@ def load(
         table = over_more_items(table, items, below)
     preferences = Preferences.from_rankings(table) if isinstance(table, Rankings) else table
     preferences = preferences._bare()
+    if weak is not None:
+        preferences = _without(preferences, weak)
     row_of = np.repeat(preferences.equal_rows().astype(np.int32), preferences.counts)
     return Shard(preferences.collapse(), row_of, first)
+
+
+def _without(preferences: Preferences, weak: Weak) -> Preferences:
+    kept = over_some_items(preferences, np.array([item not in weak.items for item in preferences.items]))
+    said = np.bincount(_mentioned(kept)[0], minlength=len(kept))
+    return kept[said >= max(weak.min_answers, 1)]
+
+
+def support(shard: Shard, _: Any) -> Array:
+    """Return how many agents mention each item."""
+    row, item = _mentioned(shard.table)
+    sums = np.bincount(item, shard.table.counts[row], shard.table.n_items)
+    return np.rint(sums).astype(np.int64)
+
+
+def _mentioned(preferences: Preferences) -> tuple[Array, Array]:
+    """Return pairs of a row and an item that it mentions, each once."""
+    n = preferences.n_items
+    in_levels = np.repeat(np.arange(len(preferences)), np.diff(preferences.level_indptr)) * n
+    in_pairs = np.repeat(np.arange(len(preferences)), np.diff(preferences.pair_indptr)) * n
+    keys = [in_levels + preferences.level_items, *(in_pairs + side for side in preferences.pairs.T)]
+    row, item = np.divmod(np.unique(np.concatenate(keys)), n)
+    return row, item
 
 
 def _checked(table: Any) -> Table:
@@ -125,53 +180,3 @@ def _checked(table: Any) -> Table:
         row = int(np.argmin(table.consistent))
         raise DataError(f"{table.row_name(row)} contradicts itself; leave such rows out with on_cycle='drop'")
     return table
-
-
-# Sources: where a shard comes from. They are tuples of plain values, so that nothing but these travels.
-
-
-class File(NamedTuple):
-    """A file or folder that :func:`permix.read` reads, here or at an address of fsspec."""
-
-    path: str
-    options: tuple[tuple[str, Any], ...]
-
-    def __call__(self) -> Table:
-        """Read it."""
-        from permix.data.io.read_write import read
-
-        if "://" not in self.path:
-            return read(self.path, **dict(self.options))
-        import fsspec
-
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / os.path.basename(self.path.rstrip("/"))
-            with fsspec.open(self.path, "rb") as remote, copy.open("wb") as local:
-                shutil.copyfileobj(remote, local)
-            return read(copy, **dict(self.options))
-
-
-class Rows(NamedTuple):
-    """Rows of a table that the client has."""
-
-    table: Table
-
-    def __call__(self) -> Table:
-        """Return them."""
-        return self.table
-
-
-class Partition(NamedTuple):
-    """A partition of a Dask data frame or bag, which is computed where it is needed."""
-
-    delayed: Any
-    options: tuple[tuple[str, Any], ...]
-
-    def __call__(self) -> Table:
-        """Compute it."""
-        part = self.delayed.compute(scheduler="synchronous")
-        if hasattr(part, "columns"):
-            from permix.data.io.tables import from_frame
-
-            return from_frame(part, **dict(self.options))
-        return Rankings.from_orders([list(order) for order in part], **dict(self.options))

@@ -7,27 +7,41 @@ on, by the workers of an executor (:mod:`permix.runtime.executors`), and its row
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from permix.data.cleaning_candidates import names_alike
+from permix.data.cleaning import Rules
+from permix.data.cleaning_candidates import least_support, names_alike, refuse_nobody, too_few
 from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.data.shards.loading import Chosen, Facts, File, Partition, Rows, Shard, facts_of, load
-from permix.errors import DataError, PermixWarning, ShardError
+from permix.data.shards.loading import (
+    Chosen,
+    Facts,
+    Shard,
+    Was,
+    Weak,
+    facts_of,
+    load,
+    support,
+)
+from permix.data.shards.names import said_of_several
+from permix.data.shards.notes import repeat_notes
+from permix.data.shards.sources import File, Partition, Rows, executor_of, sources_of
+from permix.errors import Argument, DataError, PermixWarning, ShardError
+from permix.files import PathLike
 from permix.runtime.executors import Executor, Here, Recipe, Reduce, new_token
+from permix.runtime.fingerprint import digest, fingerprint
+from permix.runtime.journal import Journal
 
 Source = File | Rows | Partition
-# Warnings of shards that are repeated one by one.
-MOST_NOTES = 5
 
 
 class Sharded:
@@ -51,6 +65,8 @@ class Sharded:
         executor: Executor | None = None,
         items: Iterable[Label] | None = None,
         unlisted: str | None = None,
+        rules: Rules | None = None,
+        store: PathLike | None = None,
     ) -> None:
         """Look at all shards once; what is wrong with one is said now."""
         if not sources:
@@ -58,37 +74,79 @@ class Sharded:
         self.executor = Here() if executor is None else executor
         token = new_token()
         # Whole tables are not kept here: a shard is read once for its facts, and again to be worked on.
-        recipes = [
+        looks = [
             Recipe(f"{token}-facts-{at}", name, facts_of, (source,))
             for at, (name, source) in enumerate(sources)
         ]
-        facts: list[Facts] = self.executor.map_shards(_as_it_is, recipes)
-        self.executor.forget(recipes)
-        self.items = _all_items(facts, [name for name, _ in sources], items)
+        facts: list[Facts] = self.executor.map_shards(_as_it_is, looks)
+        self.executor.forget(looks)
+        names = [name for name, _ in sources]
+        self.digest = digest({"shards": np.array([each.digest for each in facts], dtype=object)})
+        self.items = found = _all_items(facts, names, items)
         self.n_rows = sum(each.n_rows for each in facts)
-        self.agents_before = np.cumsum([0, *(each.n_agents for each in facts)])
-        unlisted = unlisted or _unlisted(facts, [name for name, _ in sources], self.items)
-        self.recipes = [
-            Recipe(
-                f"{token}-{at}",
-                name,
-                load,
-                (source, self.items, unlisted, int(self.agents_before[at]), facts[at].n_agents),
-            )
-            for at, (name, source) in enumerate(sources)
-        ]
+        unlisted = unlisted or _unlisted(facts, names, found)
+
+        def recipes(what: str, n_agents: Sequence[int], weak: Weak | None = None) -> list[Recipe]:
+            """Return how shards are made, of which so many agents are kept."""
+            self.agents_before = np.cumsum([0, *n_agents])
+            return [
+                Recipe(
+                    f"{token}-{what}{at}",
+                    name,
+                    load,
+                    (source, found, unlisted, int(before), Was(each.n_agents, each.digest), weak),
+                )
+                for at, ((name, source), before, each) in enumerate(
+                    zip(sources, self.agents_before, facts, strict=False)
+                )
+            ]
+
         self.cleaned = Counter[str]()
         for each in facts:
             for step, n_ballots in each.cleaned:
                 self.cleaned[step] += n_ballots
-        _repeat_notes(facts, [name for name, _ in sources])
-        alike = names_alike([item for item in self.items if isinstance(item, str)])
-        if alike and all(set(alike[0]) - set(each.items) for each in facts):
-            said = f"{some_names(alike[0])} look alike, and are {len(alike[0])} items of different shards"
-            warnings.warn(PermixWarning(said), stacklevel=3)
+        self.recipes = recipes("", [each.n_agents for each in facts])
+        if rules is not None and rules.min_support > 0:
+            self._leave_weak_out(rules, recipes)
+        self.journal = None
+        if store is not None:
+            # Agents who were left out, and what rows that leave items out mean, show in these.
+            about = (self.digest, self.items, unlisted, self.agents_before)
+            self.journal = Journal(Path(store), fingerprint(about))
+        repeat_notes([each.notes for each in facts], names)
+        _warn_of_names(self.items, facts, names)
+
+    def _leave_weak_out(self, rules: Rules, recipes: Callable[..., list[Recipe]]) -> None:
+        """Leave items out that too few agents of all shards mention, and then agents who say little."""
+        n_before, least = self.n_agents, least_support(rules, self.n_agents)
+        mentioned = np.asarray(self.map(support, reduce=np.add))
+        self.forget()
+        is_weak = mentioned < least
+        refuse_nobody(is_weak)
+        if not is_weak.any():
+            return
+        names = [item for item, gone in zip(self.items, is_weak, strict=True) if gone]
+        weak = Weak(frozenset(names), int(rules.min_answers))
+        self.recipes = recipes("counted-", [0] * self.n_shards, weak)
+        n_rows, n_agents = zip(*self.map(_sizes), strict=True)
+        self.forget()
+        if not sum(n_agents):
+            raise DataError("no agent is left: a smaller ", Argument("min_support"), " keeps some")
+        self.recipes = recipes("", n_agents, weak)
+        self.n_rows = sum(n_rows)
+        self.items = tuple(item for item in self.items if item not in weak.items)
+        listed = some_names(names)
+        self.cleaned[f"{too_few(least, 'items', 'answers')}: left out, {listed}"] = len(names)
+        self.cleaned["agents who then say too little: left out"] = n_before - self.n_agents
 
     @classmethod
-    def of(cls, table: Rankings | Preferences, n_shards: int, executor: Executor | None = None) -> Sharded:
+    def of(
+        cls,
+        table: Rankings | Preferences,
+        n_shards: int,
+        executor: Executor | None = None,
+        store: PathLike | None = None,
+    ) -> Sharded:
         """Divide a table that is here."""
         if n_shards < 1:
             raise DataError(f"n_shards={n_shards} must be at least 1")
@@ -98,7 +156,7 @@ class Sharded:
             for first, last in pairwise(ends)
             if last > first
         ]
-        return cls(sources, executor, table.items)
+        return cls(sources, executor, table.items, store=store)
 
     def __repr__(self) -> str:
         shards = "shard" if self.n_shards == 1 else "shards"
@@ -123,6 +181,17 @@ class Sharded:
         """Return ``work(shard, shared)`` of all shards as a list, or reduced, in their order."""
         return self.executor.map_shards(work, self.recipes, shared, reduce)
 
+    def reduced(self, work: Callable[[Shard, Any], Any], shared: Any, reduce: Reduce) -> Any:
+        """Return ``work(shard, shared)`` of all shards, reduced; out of the store, where that has it.
+
+        Results are numbers, arrays and tuples of them; ``shared`` says all that they depend on.
+        """
+
+        def compute() -> Any:
+            return self.map(work, shared, reduce)
+
+        return compute() if self.journal is None else self.journal.get((work, shared), compute)
+
     def forget(self) -> None:
         """Let workers let go of what they keep; it is read again where it is needed."""
         self.executor.forget(self.recipes)
@@ -133,23 +202,27 @@ class Sharded:
 
     def distinct(self, most: int) -> Preferences | None:
         """Return what agents say, in rows that differ, with counts; None where there are over ``most``."""
-        found: list[Preferences | None] = self.map(_rows_up_to, most)
-        if any(each is None for each in found):
-            return None
-        joined = Preferences.concat([each for each in found if each is not None]).collapse()
-        return joined if len(joined) <= most else None
+        found: Preferences | None = self.map(_rows_up_to, most, partial(_joined, most=most))
+        return found
 
     def sample(self, n: int, key: Array) -> Preferences:
         """Return ``n`` agents drawn at random, in their order; the same however agents are divided."""
-        parts: list[Chosen] = self.map(_chosen, (key, n))
-        numbers = np.concatenate([part.numbers for part in parts])
-        last = np.partition(numbers, n - 1)[n - 1] if len(numbers) > n else numbers.max()
-        tables = [part.table._take(np.flatnonzero(part.numbers <= last)) for part in parts]
-        return Preferences.concat([table for table in tables if len(table)]).collapse()
+        return self.chosen(n, key).table.collapse()
+
+    def chosen(self, n: int, key: Array) -> Chosen:
+        """Return ``n`` agents drawn at random, one row each, with their places among all."""
+        drawn: Chosen = self.map(_chosen, (key, n), partial(_smallest, most=n))
+        return drawn
 
 
 def read_sharded(
-    data: Any, *, executor: Executor | None = None, client: Any = None, items: Any = None, **options: Any
+    data: Any,
+    *,
+    executor: Executor | None = None,
+    client: Any = None,
+    items: Any = None,
+    store: PathLike | None = None,
+    **options: Any,
 ) -> Sharded:
     """Read rankings or preferences that are in several files, or in the partitions of a Dask collection.
 
@@ -167,6 +240,9 @@ def read_sharded(
         A Dask cluster, instead of ``executor``.
     items : sequence, optional
         All items, in this order. Left out, those found, numbers first, then names, each sorted.
+    store : path, optional
+        A folder that keeps the sums of every iteration of fits to these data: a fit whose client was killed
+        goes on where it stopped when it is begun again in the same way, to the same bytes.
     **options
         Passed on to :func:`permix.read`, or to :func:`permix.from_frame` and ``Rankings.from_orders``.
 
@@ -174,29 +250,18 @@ def read_sharded(
     -------
     Sharded
         Which the models take that are fitted to shards: :class:`permix.MallowsMixture`,
-        :func:`permix.kemeny`.
+        :class:`permix.AngleMixture`, :class:`permix.DPMallowsMixture`, :func:`permix.kemeny`.
     """
     _refuse_what_needs_all(options)
-    if client is not None:
-        if executor is not None:
-            raise DataError("give an executor or a client of Dask, not both")
-        from permix.runtime.on_dask import OnDask
-
-        executor = OnDask(client)
+    rules = Rules(min_support=options.pop("min_support", 0.0), min_answers=options.get("min_answers", 1))
     given = tuple(sorted(options.items()))
-    if hasattr(data, "to_delayed"):
-        sources: list[tuple[str, Source]] = [
-            (f"partition {at}", Partition(delayed, given)) for at, delayed in enumerate(data.to_delayed())
-        ]
-    else:
-        sources = [(path, File(path, given)) for path in _paths(data)]
-    return Sharded(sources, executor, items, options.get("unlisted"))
+    sources = sources_of(data, partial(File, options=given), partial(Partition, options=given))
+    return Sharded(sources, executor_of(executor, client), items, options.get("unlisted"), rules, store)
 
 
 # What decides by all data, and what shards do not keep: with why.
 OF_ALL = {
-    "min_support": "how many mention an item is known of all shards together alone",
-    "below_support": "how many mention an item is known of all shards together alone",
+    "below_support": "items with little support are left out of shards, and cannot be merged",
     "names": "which names look alike is known of all shards together alone",
     "group_columns": "covariates are not kept",
 }
@@ -206,47 +271,6 @@ def _refuse_what_needs_all(options: dict[str, Any]) -> None:
     for name, why in OF_ALL.items():
         if options.get(name) is not None:
             raise DataError(f"{name} cannot be given for data in shards: {why}; clean the files first")
-
-
-def _paths(data: Any) -> list[str]:
-    """Return the paths of all files, those of folders in the order of their names."""
-    if isinstance(data, list | tuple):
-        return [path for each in data for path in _paths(each)]
-    if not isinstance(data, str | os.PathLike):
-        raise DataError(
-            "read_sharded takes a folder, a pattern, paths, or a Dask data frame or bag, not "
-            f"{type(data).__name__}; Sharded.of(table, n) divides a table that is here"
-        )
-    path = os.fspath(data)
-    if "://" in path:
-        import fsspec
-
-        files, root = fsspec.core.url_to_fs(path)
-        if files.isdir(root):
-            found = [name for name in sorted(files.find(root)) if _is_data(Path(name[len(root) :]))]
-        else:
-            found = sorted(files.glob(root)) if any(sign in root for sign in "*?[") else [root]
-        names = [files.unstrip_protocol(name) for name in found]
-    elif Path(path).is_dir():
-        names = [
-            str(each)
-            for each in sorted(Path(path).rglob("*"))
-            if each.is_file() and _is_data(each.relative_to(path))
-        ]
-    elif any(sign in path for sign in "*?[") and not Path(path).exists():
-        import glob
-
-        names = [name for name in sorted(glob.glob(path, recursive=True)) if _is_data(Path(Path(name).name))]
-    else:
-        names = [path]
-    if not names:
-        raise DataError(f"{path}: there are no files")
-    return names
-
-
-def _is_data(path: Path) -> bool:
-    """Say whether a file is data: not hidden, and none of those that writers of Parquet leave beside it."""
-    return not any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _all_items(
@@ -283,19 +307,15 @@ def _unlisted(facts: Sequence[Facts], names: Sequence[str], items: tuple[Label, 
     return next(iter(kinds), "below")
 
 
-def _repeat_notes(facts: Sequence[Facts], names: Sequence[str]) -> None:
-    """Warn of what reading warned of, once for the same words in many shards."""
-    of_note: dict[str, list[str]] = {}
-    for each, name in zip(facts, names, strict=True):
-        for note in each.notes:
-            of_note.setdefault(note.replace(name, "shard"), []).append(name)
-    for at, (note, where) in enumerate(of_note.items()):
-        if at == MOST_NOTES:
-            more = f"{len(of_note) - MOST_NOTES} more warnings came while shards were read"
-            warnings.warn(PermixWarning(more), stacklevel=4)
-            return
-        beside = f" and {len(where) - 1} more" if len(where) > 1 else ""
-        warnings.warn(PermixWarning(f"{where[0]}{beside}: {note}"), stacklevel=4)
+def _warn_of_names(items: tuple[Label, ...], facts: Sequence[Facts], names: Sequence[str]) -> None:
+    """Warn of what only all shards together show: items that look alike, and agents in several shards."""
+    alike = names_alike([item for item in items if isinstance(item, str)])
+    if alike and all(set(alike[0]) - set(each.items) for each in facts):
+        said = f"{some_names(alike[0])} look alike, and are {len(alike[0])} items of different shards"
+        warnings.warn(PermixWarning(said), stacklevel=4)
+    several = said_of_several([each.names for each in facts], names, "agent")
+    if several:
+        warnings.warn(PermixWarning(several), stacklevel=4)
 
 
 # Work of shards: functions of this module, so that other processes know them.
@@ -305,12 +325,33 @@ def _as_it_is(facts: Facts, _: Any) -> Facts:
     return facts
 
 
+def _sizes(shard: Shard, _: Any) -> tuple[int, int]:
+    return len(shard.table), len(shard.row_of)
+
+
 def _pair_counts(shard: Shard, _: Any) -> Array:
     return np.asarray(shard.table.pairwise_counts(), dtype=np.int64)
 
 
 def _rows_up_to(shard: Shard, most: int) -> Preferences | None:
     return shard.table if len(shard.table) <= most else None
+
+
+def _joined(one: Preferences | None, other: Preferences | None, most: int) -> Preferences | None:
+    if one is None or other is None:
+        return None
+    both = Preferences.concat([one, other]).collapse()
+    return both if len(both) <= most else None
+
+
+def _smallest(one: Chosen, other: Chosen, most: int) -> Chosen:
+    numbers = np.concatenate([one.numbers, other.numbers])
+    agents = np.concatenate([one.agents, other.agents])
+    both = Preferences.concat([one.table, other.table])
+    if len(numbers) <= most:
+        return Chosen(both, numbers, agents)
+    kept = np.flatnonzero(numbers <= np.partition(numbers, most - 1)[most - 1])
+    return Chosen(both._take(kept), numbers[kept], agents[kept])
 
 
 def _chosen(shard: Shard, shared: tuple[Array, int]) -> Chosen:

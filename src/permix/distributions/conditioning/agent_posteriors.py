@@ -136,21 +136,23 @@ def particle_draws(
     n_particles: int,
     key: Array,
     sweep: int,
-    first_row: int = 0,
+    numbers: int | Array = 0,
     with_draws: bool = True,
 ) -> tuple[Array, Array]:
     """Sequential Monte Carlo for pairs of an agent and a component: ln P(v), and a ranking of every pair.
 
     Rankings are insertion places around the component's center, uint8 or uint16 (J, m), or (0, 0) where they
-    are not wanted. Key and sweep name the random numbers, with ``first_row``, the number of the first of
-    these rows in all work.
+    are not wanted. Key and sweep name the random numbers, with the ``numbers`` of pairs: one for each, or
+    that of the first in all work.
     """
     n, n_rows = components.n_items, len(agents)
     log_normalizers = np.empty(n_rows)
     places = np.empty((n_rows, n) if with_draws else (0, 0), dtype=np.uint8 if n <= 256 else np.uint16)
     models = geometric_models(components.decays, n)
     jobs = Jobs.of(profile.arrays, agents, clusters, components.centers, models)
-    work = (first_row, key, sweep, jobs, n_particles, log_normalizers, places)
+    if not isinstance(numbers, np.ndarray):
+        numbers = np.arange(numbers, numbers + n_rows)
+    work = (numbers, key, sweep, jobs, n_particles, log_normalizers, places)
     over_rows(particle_rows, n_rows, n * n_particles, *work)
     return log_normalizers, places
 

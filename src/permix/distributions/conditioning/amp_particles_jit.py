@@ -223,7 +223,7 @@ def _set_lanes(room, s, row, k, plan):
 
 
 @kernel
-def _draw_freely(room, used, first_row, n_particles, key, sweep, models):
+def _draw_freely(room, used, numbers, n_particles, key, sweep, models):
     """Draw every lane as if nothing were known; constrained steps are drawn again, by the same uniform."""
     places, uniforms = room.places, room.uniforms
     for s in range(used):
@@ -231,7 +231,7 @@ def _draw_freely(room, used, first_row, n_particles, key, sweep, models):
         cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
         for p in range(n_particles):
             lane = s * n_particles + p
-            fill_uniform(key[0], key[1], sweep, (first_row + room.rows[s]) * n_particles + p, uniforms)
+            fill_uniform(key[0], key[1], sweep, numbers[room.rows[s]] * n_particles + p, uniforms)
             for i in range(places.shape[0]):
                 places[i, lane] = i - geometric_back(uniforms[i], cumulative, guide, scale, i + 1)
             room.slots[TOP, lane] = -1
@@ -263,7 +263,7 @@ def _insert_constrained(room, sets, e, i, n_particles, models):
 
 
 @kernel
-def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, models, log_normalizers, chosen_places):
+def _run_lanes(room, sets, used, numbers, n_particles, key, sweep, models, log_normalizers, chosen_places):
     """Run the first ``used`` sets to the end and note what they found."""
     places, slots, event_start, copied = room.places, room.slots, room.event_start, room.copied
     n = places.shape[0]
@@ -271,10 +271,10 @@ def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, models, log
     event_start[:] = 0
     for s in range(used):
         n_slots = max(n_slots, room.n_slots[s])
-        _start_set(sets, s, n_particles, key, sweep, first_row + room.rows[s])
+        _start_set(sets, s, n_particles, key, sweep, numbers[room.rows[s]])
         for c in range(room.n_constrained[s]):
             event_start[room.steps[s, c] + 2] += 1
-    _draw_freely(room, used, first_row, n_particles, key, sweep, models)
+    _draw_freely(room, used, numbers, n_particles, key, sweep, models)
     for i in range(n):
         event_start[i + 2] += event_start[i + 1]
     for s in range(used):
@@ -360,10 +360,10 @@ def _run_set(number, k, plan, slots, places, copied, sets, n_particles, key, swe
 
 
 @kernel
-def particle_rows(first, last, first_row, key, sweep, jobs, n_particles, log_normalizers, chosen_places):
+def particle_rows(first, last, numbers, key, sweep, jobs, n_particles, log_normalizers, chosen_places):
     """Estimate ln P(v) and draw one posterior ranking, for jobs first..last-1 (``draws.Jobs``).
 
-    ``first_row`` is the number of job 0 in all work, for the random streams. Models are geometric.
+    ``numbers`` (J,) name the random streams of jobs. Models are geometric.
     ``chosen_places`` (J, m) is filled with the insertion places of a particle drawn by its final weight; or
     of shape (0, 0).
     """
@@ -387,12 +387,10 @@ def particle_rows(first, last, first_row, key, sweep, jobs, n_particles, log_nor
             _set_lanes(lanes, used, row, k, plan)
             used += 1
             if used == abreast:
-                _run_lanes(lanes, lane_sets, used, first_row, n_particles, key, sweep, models, *found)
+                _run_lanes(lanes, lane_sets, used, numbers, n_particles, key, sweep, models, *found)
                 used = 0
             continue
-        _run_set(
-            first_row + row, k, plan, slots, places, copied, one, n_particles, key, sweep, models, uniforms
-        )
+        _run_set(numbers[row], k, plan, slots, places, copied, one, n_particles, key, sweep, models, uniforms)
         _finish_set(one, 0, n_particles, places, row, *found)
     if used > 0:
-        _run_lanes(lanes, lane_sets, used, first_row, n_particles, key, sweep, models, *found)
+        _run_lanes(lanes, lane_sets, used, numbers, n_particles, key, sweep, models, *found)

@@ -14,40 +14,15 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.shards.loading import Shard
 from permix.data.shards.sharded import Sharded
+from permix.distributions.base import Estimate
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.mallows.rounds.drawn import DrawnRounds, DrawnSums, Draws, names_of_rows
+from permix.mallows.rounds.grids import Grids
 from permix.mallows.rounds.levels import LevelRounds
 from permix.mallows.rounds.statistics import Statistics, responsibilities
-from permix.runtime.exact_sums import grid_of, on_grid
+from permix.runtime.exact_sums import on_grid
 from permix.runtime.threads import over_rows
-
-# What a group's share adds to the size of ln P(row), at most.
-LARGEST_LOG_WEIGHT = 800.0
-
-
-class Grids(NamedTuple):
-    """How finely terms of sums over all agents are rounded."""
-
-    shares: float
-    distances: float
-    logs: float
-    rest_of_logs: float  # what rounding to ``logs`` leaves
-    gains: float
-
-    @classmethod
-    def of(cls, n_agents: int, n_items: int, largest_decay: float) -> Grids:
-        """Return those of so many agents."""
-        n_pairs = max(n_items * (n_items - 1) / 2, 1.0)
-        # -ln P is at most the decay of all pairs, ln Z, which is at most ln m!, and that of the share.
-        largest = n_pairs * largest_decay + math.lgamma(n_items + 1) + LARGEST_LOG_WEIGHT
-        logs = grid_of(n_agents, largest)
-        return cls(
-            shares=grid_of(n_agents, 1.0),
-            distances=grid_of(n_agents, n_pairs),
-            logs=logs,
-            rest_of_logs=grid_of(n_agents, 0.5 / logs),
-            gains=grid_of(n_agents, largest_decay),
-        )
 
 
 class Sums(NamedTuple):
@@ -116,12 +91,24 @@ def _same(one: MallowsComponents, other: MallowsComponents) -> bool:
 
 
 class ShardedRounds:
-    """E-steps over all shards, from the client's side: an ExactRows that holds no rows."""
+    """E-steps over all shards, from the client's side: an ExactRows that holds no rows.
+
+    ``drawn`` says whether some rows need Monte Carlo, and ``repeats`` how many agents say the same as one who
+    is drawn at random, about: as they draw the same, the variance of sums is that much larger.
+    """
 
     bounded = True
 
-    def __init__(self, data: Sharded, n_components: int, largest_decay: float) -> None:
+    def __init__(
+        self,
+        data: Sharded,
+        n_components: int,
+        largest_decay: float,
+        drawn: bool = False,
+        repeats: float = 1.0,
+    ) -> None:
         self.data, self.k = data, n_components
+        self.exact, self.repeats = not drawn, repeats
         self.grids = Grids.of(data.n_agents, data.n_items, largest_decay)
         self.counts = np.empty(0)
 
@@ -130,8 +117,29 @@ class ShardedRounds:
     ) -> tuple[float, Statistics]:
         """Return the log-likelihood, and the expected statistics; nothing is drawn."""
         assert rng is None
-        found: Sums = self.data.map(_sums, (self.grids, components, look), Sums.plus)
+        found: Sums = self.data.reduced(_sums, (self.grids, components, look), Sums.plus)
         return float(found.log_likelihood.sum()), found.statistics
+
+    def drawn_step(self, components: MallowsComponents, draws: Draws) -> tuple[Estimate, Statistics]:
+        """Return the log-likelihood and the expected statistics, where rows need Monte Carlo."""
+        found, drawn = self._drawn(components, draws)
+        total = found.log_likelihood.sum() + drawn.log_likelihood.sum()
+        error = math.sqrt(drawn.variance * self.repeats)
+        return Estimate(float(total), error), drawn.added_to(found.statistics)
+
+    def drawn_log_likelihood(self, components: MallowsComponents, draws: Draws) -> Estimate:
+        """Return the log-likelihood, where rows need Monte Carlo, as ``total_log_likelihood`` does.
+
+        Logarithms of estimates are too small by half their variance, which is put back.
+        """
+        found, drawn = self._drawn(components, draws)
+        missing = 0.5 * drawn.variance
+        total = found.log_likelihood.sum() + drawn.log_likelihood.sum() + missing
+        return Estimate(float(total), math.sqrt(drawn.variance * self.repeats + (0.5 * missing) ** 2))
+
+    def _drawn(self, components: MallowsComponents, draws: Draws) -> tuple[Sums, DrawnSums]:
+        sums: tuple[Sums, DrawnSums] = self.data.reduced(_drawn_sums, (self.grids, components, draws), _both)
+        return sums
 
     def log_joint(self, components: MallowsComponents) -> Array:
         """Rows are with the workers."""
@@ -145,7 +153,7 @@ class ShardedRounds:
         self, components: MallowsComponents, k: int, shares: Array, leads: Array, least: float
     ) -> Array:
         """Return by how much the log-likelihood rises if neighbors in center k change places, (m - 1,)."""
-        return np.asarray(self.data.map(_gains, (self.grids, components, k), np.add))
+        return np.asarray(self.data.reduced(_gains, (self.grids, components, k), np.add))
 
 
 def n_sampled(data: Sharded) -> int:
@@ -179,6 +187,18 @@ def _sums(shard: Shard, shared: tuple[Grids, MallowsComponents, bool]) -> Sums:
 def _gains(shard: Shard, shared: tuple[Grids, MallowsComponents, int]) -> Array:
     grids, components, k = shared
     return _rounds(shard, components.n_components, grids).gains_of(components, k)
+
+
+def _drawn_sums(shard: Shard, shared: tuple[Grids, MallowsComponents, Draws]) -> tuple[Sums, DrawnSums]:
+    grids, components, draws = shared
+    if "drawn" not in shard.memo:
+        shard.memo["drawn"] = DrawnRounds(_profile(shard), names_of_rows(shard.table))
+    rounds: DrawnRounds = shard.memo["drawn"]
+    return _sums(shard, (grids, components, True)), rounds.sums(components, draws, grids)
+
+
+def _both(one: tuple[Sums, DrawnSums], other: tuple[Sums, DrawnSums]) -> tuple[Sums, DrawnSums]:
+    return one[0].plus(other[0]), one[1].plus(other[1])
 
 
 def _n_sampled(shard: Shard, _: Any) -> int:

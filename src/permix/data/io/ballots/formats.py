@@ -6,7 +6,7 @@ import csv
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from permix.data.ballots import Ballots
 from permix.data.io.ballots import cdf, clear_ballot, dominion, hart, rank_columns, scottish, votekit
 from permix.data.io.ballots.contests import chosen_contest
-from permix.data.io.ballots.source import Source
+from permix.data.io.ballots.source import Said, Source
 from permix.data.io.text_files import PathLike
 from permix.errors import DataError, FileFormatError, PermixError, PermixWarning
 
@@ -40,6 +40,11 @@ class Recognized(NamedTuple):
     def title(self) -> str:
         """What the format is called."""
         return str(self.format.TITLE)
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether columns can be named: of a table, where they are not what the format says."""
+        return self.format is rank_columns
 
     def contests(self) -> dict[str, str]:
         """Return the names of the contests by id."""
@@ -85,9 +90,9 @@ class Recognized(NamedTuple):
             raise FileFormatError(said, self.source.path) from error
 
 
-def recognize(path: PathLike, sheet: str | None = None) -> Recognized | None:
+def recognize(path: PathLike, sheet: str | None = None, said: Said | None = None) -> Recognized | None:
     """Return the format of ballots that a file, folder or zip has; None where it is none of them."""
-    source = Source(path, sheet)
+    source = Source(path, sheet, said)
     for each in FORMATS:
         try:
             why = each.recognized(source)
@@ -100,7 +105,16 @@ def recognize(path: PathLike, sheet: str | None = None) -> Recognized | None:
     return None
 
 
-def read_ballots(path: PathLike, contest: str | None = None, sheet: str | None = None) -> Ballots:
+def read_ballots(
+    path: PathLike,
+    contest: str | None = None,
+    sheet: str | None = None,
+    *,
+    ignore: Sequence[str] = (),
+    count_column: str | None = None,
+    agent_column: str | None = None,
+    group_columns: Sequence[str] | None = None,
+) -> Ballots:
     """Read ballots as they were marked, from any format that permix knows; see :func:`permix.clean`.
 
     Parameters
@@ -112,9 +126,20 @@ def read_ballots(path: PathLike, contest: str | None = None, sheet: str | None =
         Id or name of the contest, where there are several.
     sheet : str, optional
         Name of the sheet, of an Excel file with several.
+    ignore : sequence of str
+        Columns to leave out, of a table with a column for each rank.
+    count_column, agent_column : str, optional
+        Columns of such a table that say how many ballots a row stands for, and which.
+    group_columns : sequence of str, optional
+        What is to be kept of what else is known of the ballots; by default all.
     """
-    found = recognize(path, sheet)
+    beside = () if group_columns is None else tuple(group_columns)
+    said = Said(tuple(ignore), beside, count_column, agent_column)
+    found = recognize(path, sheet, said)
     if found is None:
         titles = ", ".join(str(each.TITLE) for each in FORMATS)
         raise DataError(f"{path} is none of the formats of ballots that are read: {titles}")
-    return found.read(contest)
+    if said.all and not found.takes_columns:
+        raise DataError(f"{path}: {found.title} has no columns to name or to leave out")
+    marked = found.read(contest)
+    return marked if group_columns is None else marked.keeping(beside)

@@ -10,23 +10,25 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from permix.data.ballots import UNNAMED, Ballots, Entry
 from permix.data.io.ballots.contests import chosen_contest
-from permix.data.io.ballots.source import Source
-from permix.data.io.column_names import USUAL_NAMES, plain
+from permix.data.io.ballots.source import Said, Source
+from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, USUAL_NAMES, plain
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.containers.text import said_delimiter
-from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out
+from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out, without_names_again
+from permix.data.io.layouts.counts import POINTS, may_count, without_marks
 from permix.data.io.layouts.detection import joined_items
 from permix.data.io.marks import refuse_sets, says_nobody, says_several
 from permix.data.io.text_files import EXCEL, TABLES, TEXT_TABLES, plain_suffix
 from permix.data.labels import Array
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Part
 
 TITLE = "Table of ballots, a column for each rank"
 # Missing values as programs write them: a person may be called Na.
@@ -35,8 +37,14 @@ WEIGHTS = USUAL_NAMES["count"]
 IDS = USUAL_NAMES["agent"] | {"castvoterecord", "cvr", "ballotid", "id", "recordid", "ballot"}
 # ``For Mayor Choice 3 (55 ...)``: the contest, the rank, and whatever the machine adds.
 # Looked for in names without the blanks at their ends, blanks in them being one each.
-_RANK = re.compile(r"\b(?:ranking|rank|choice)[ _#]*([0-9]{1,6}) ?(?:\(.*\))?\Z", re.IGNORECASE)
-_NTH = re.compile(r"\b([0-9]{1,6})(?:st|nd|rd|th)[ _](?:choice|rank|pref\w*) ?(?:\(.*\))?\Z", re.IGNORECASE)
+_RANK = re.compile(
+    rf"\b(?:ranking|rank|choice|rang|{FOREIGN_PLACE})[ _#]*([0-9]{{1,6}}) ?(?:\(.*\))?\Z", re.IGNORECASE
+)
+_NTH = re.compile(
+    rf"\b([0-9]{{1,6}})(?:st|nd|rd|th|\.|{FOREIGN_ORDINAL})[ _](?:choice|rank|pref\w*|{FOREIGN_PLACE}) ?"
+    r"(?:\(.*\))?\Z",
+    re.IGNORECASE,
+)
 # The same with the district after it: ``DEM Mayor Choice 1 of 5 Citywide (026916)``, ``Rep. to Congress 1st
 # Choice District 2``. Looked for where no name ends with a rank.
 _INSIDE = re.compile(
@@ -79,8 +87,8 @@ def recognized(source: Source) -> str | None:
         names = _first_names(source)
     else:
         names = _table(source).names
-    found = header_of(names)
-    if found is None:
+    found = header_of(names, source.said)
+    if found is None or not set(source.said.all) <= set(names):
         return None
     looks = _looks(source, found)
     is_sheet = ending in EXCEL
@@ -97,7 +105,7 @@ def _first_names(source: Source) -> list[str]:
     lines = [line for line in text.splitlines()[: MOST_TITLES + 1] if line.strip()]
     for line in lines:
         names = next(csv.reader([line], delimiter=said or _delimiter(line)), [])
-        if header_of(names) is not None:
+        if header_of(names, source.said) is not None:
             return names
         if sum(1 for name in names if name.strip()) > 1:
             break
@@ -120,12 +128,12 @@ def rank_in(name: str, inside: bool = False) -> tuple[str, int] | None:
     return None if match is None else (text[: match.start()].rstrip(" _:-"), int(match[1]))
 
 
-def header_of(names: list[str]) -> Header | None:
+def header_of(names: list[str], columns: Said) -> Header | None:
     """Read the names of the columns; None where no two are ranks that begin at 1."""
-    return _header(names, inside=False) or _header(names, inside=True)
+    return _header(names, columns, inside=False) or _header(names, columns, inside=True)
 
 
-def _header(names: list[str], inside: bool) -> Header | None:
+def _header(names: list[str], columns: Said, inside: bool) -> Header | None:
     names = list(names)
     while names and not str(names[-1]).strip():  # columns without a name at the end must be empty
         names.pop()
@@ -135,17 +143,27 @@ def _header(names: list[str], inside: bool) -> Header | None:
     weight = agent = None
     others: dict[str, int] = {}
     for place, name in enumerate(names[:MOST_COLUMNS]):
+        if name in columns.ignore:
+            continue
         said = rank_in(str(name), inside)
-        if said is not None:
+        if name == columns.agent:
+            agent = place
+        elif name == columns.counts:
+            weight = place
+        elif said is not None:
             of_contest = ranks.setdefault(said[0], {})
             if said[1] in of_contest:
                 return None  # two columns for one rank: the reader of tables says so
             of_contest[said[1]] = place
-        elif plain(name) in WEIGHTS:
+        elif plain(name) in WEIGHTS and columns.counts is None:
             if weight is not None:
                 return None  # two columns could count ballots: the reader of tables asks
             weight = place
-        elif (plain(name) in IDS or (place == 0 and not str(name).strip())) and agent is None:
+        elif (
+            (plain(name) in IDS or (place == 0 and not str(name).strip()))
+            and agent is None
+            and columns.agent is None
+        ):
             agent = place
         elif not str(name).strip():
             return None  # a column without a name may be a rank: the reader of tables says so
@@ -160,7 +178,7 @@ def _header(names: list[str], inside: bool) -> Header | None:
 
 def contests(source: Source) -> dict[str, str]:
     """Return the contests by the name that the columns of their ranks begin with."""
-    header = header_of(_table(source).names)
+    header = header_of(_table(source).names, source.said)
     assert header is not None
     return {name or "1": name or "the only contest" for name in header.ranks}
 
@@ -168,7 +186,7 @@ def contests(source: Source) -> dict[str, str]:
 def read(source: Source, contest: str | None) -> Ballots:
     """Read the marks of one contest."""
     names, columns, numbers = _table(source)
-    header = header_of(names)
+    header = header_of(names, source.said)
     assert header is not None
     listed = {name or "1": name or "the only contest" for name in header.ranks}
     chosen = chosen_contest(listed, contest, source.path)
@@ -186,6 +204,9 @@ def read(source: Source, contest: str | None) -> Ballots:
             f"{source.path}, line {numbers[row]}: {joined!r} seems to be several candidates at one rank, who "
             "stand alone elsewhere; write overvote there, or give the candidate another name"
         )
+    for name, place in header.others.items():
+        if name not in source.said.beside:
+            _ask_about(source, name, columns[place], marks.candidates, header.weight is None)
     ballot, rank = np.nonzero((codes >= 0) | (codes == UNNAMED))
     told = tuple(sorted(marks.marks))
     done = "read as ranks left empty, or as overvotes"
@@ -207,6 +228,23 @@ def read(source: Source, contest: str | None) -> Ballots:
         audit=audit,
     )
     return whole.without_empty_rows()
+
+
+def _ask_about(
+    source: Source, name: str, entries: Sequence[str], candidates: Collection[str], no_counts: bool
+) -> None:
+    """Refuse a column that may be a rank or say how many ballots a row stands for, and is called neither."""
+    found = Counter(entry.strip() for entry in entries)
+    for entry in [entry for entry in found if is_nothing(entry) or says_several(entry)]:
+        del found[entry]  # a last rank may hold hardly anything else
+    way_out = (" Leave it out with ", Argument("ignore", name), ", or keep it beside the votes with ")
+    leave: tuple[Part, ...] = (*way_out, Argument("group_columns", [name]))
+    if 2 * sum(n for entry, n in found.items() if entry in candidates) > found.total():
+        said = f"{source.path}: column {name!r} holds candidates; if it is a rank, call it so, as rank1 is."
+        raise DataError(said, *leave)
+    if no_counts and may_count(name, found):
+        said = f"{source.path}: column {name!r} may say how many ballots a row stands for: "
+        raise DataError(said, Argument("count_column", name), " (whole numbers).", *leave)
 
 
 class _Marks:
@@ -249,10 +287,10 @@ def _counts(source: Source, numbers: Sequence[int], weights: Sequence[str] | Non
 
 def _count(entry: str) -> int:
     """A weight, or -1 where it is none; 1.000 could be a thousand."""
-    if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{3})+", entry.strip()):
+    if POINTS.fullmatch(entry.strip()):
         return -1
     try:
-        value = float(entry)
+        value = float(without_marks(entry.strip()))
     except ValueError:
         return -1
     return int(value) if 0 <= value < 2**53 and value == int(value) else -1
@@ -302,10 +340,10 @@ def _of_lines(source: Source) -> _Table:
             continue
         number = lines.line_num
         if len(row) != len(names):
+            way_out = "fill it up" if len(row) < len(names) else "put names with a comma into quotes"
             raise source.fail(
                 name,
-                f"line {number} has {len(row)} fields where the first line has {len(names)}; put "
-                "names with a comma into quotes",
+                f"line {number} has {len(row)} fields where the first line has {len(names)}; {way_out}",
             )
         numbers.append(number)
         rows.append(row)
@@ -313,7 +351,8 @@ def _of_lines(source: Source) -> _Table:
         spread = (n for n, row in zip(numbers, rows, strict=True) if any({"\n", "\0"} & set(e) for e in row))
         raise source.fail(name, f"line {next(spread, 1)}: an entry goes over several lines")
     last = end_of(source.path, numbers, rows)
-    rows, numbers = rows[:last], numbers[:last]
+    both = without_names_again(source.path, [0, *numbers[:last]], [names, *rows[:last]], names=True)
+    numbers, rows = both[0][1:], both[1][1:]
     while names and not names[-1].strip():
         if any(row[len(names) - 1].strip() for row in rows):
             raise source.fail(

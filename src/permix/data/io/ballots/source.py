@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from permix.data.io.text_files import PathLike, as_utf8, decoded
@@ -23,12 +23,27 @@ HEAD = 65_536
 MOST_FILES = 2_000_000
 
 
+class Said(NamedTuple):
+    """What the user said of the columns of a table of ballots."""
+
+    ignore: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()  # to be kept, as what is known of agents
+    counts: str | None = None
+    agent: str | None = None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Columns that are named to be used or left out."""
+        return (*self.ignore, *(name for name in (self.counts, self.agent) if name is not None))
+
+
 class Source:
     """Files by name, whatever holds them; names are without folders and never become paths."""
 
-    def __init__(self, path: PathLike, sheet: str | None = None) -> None:
+    def __init__(self, path: PathLike, sheet: str | None = None, said: Said | None = None) -> None:
         self.path = Path(path)
         self.sheet = sheet  # of an Excel file with several
+        self.said = said or Said()
         self.kept: dict[str, Any] = {}  # what readers need twice
         if not self.path.exists():
             raise FileNotFoundError(f"there is no file {path}")

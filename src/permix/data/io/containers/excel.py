@@ -230,6 +230,12 @@ def _look_over(path: PathLike, name: str, scan: Scan) -> None:
         at, shown = scan.without_value
         more = f" (so do {scan.n_without_value - 1} others)" if scan.n_without_value > 1 else ""
         raise DataError(f"{path}, sheet {name!r}: cell {at} holds {shown}{more}; mend it, or empty the cell")
+    if scan.merged:
+        more = f" and {len(scan.merged) - 3} more" if len(scan.merged) > 3 else ""
+        said = f"{path}, sheet {name!r}: cells {', '.join(scan.merged[:3])}{more} are merged: what they hold "
+        warnings.warn(
+            f"{said}counts for the first of them, the others are blank", PermixWarning, stacklevel=6
+        )
     if scan.unavailable:
         n = scan.n_unavailable
         said = f"{path}, sheet {name!r}: {n} cell{'s' * (n > 1)} with #N/A, the first {scan.unavailable}"

@@ -89,6 +89,9 @@ def _read_lines(path: PathLike, delimiter: str | None, sheet: str | None, ragged
         found = Lines(list(range(len(fields))), fields, named=True, unit="row")
     else:
         said, content = text.said_delimiter(read_text(path))
+        if "\0" in content:
+            number = content[: content.index("\0")].count("\n") + 1
+            raise FileFormatError(f"{path}, line {number}: a NUL character, which no text has", path)
         chosen = delimiter or said or text.guess_delimiter(path, content)
         read = list(text.file_rows(path, content, chosen))
         numbers, fields = [line for line, _ in read], [row for _, row in read]

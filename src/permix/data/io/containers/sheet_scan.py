@@ -25,6 +25,7 @@ class Scan(NamedTuple):
     without_value: tuple[str, str] | None  # where the first is, and what it holds
     n_unavailable: int
     unavailable: str | None  # where the first #N/A is
+    merged: tuple[str, ...] = ()  # cells below the first row that are one
 
 
 def scan_sheet(xml: bytes, lengths: list[int]) -> Scan:
@@ -128,6 +129,7 @@ class _Cells(_Events):
         self._n_bytes = self._n_without = self._n_unavailable = 0
         self._without: tuple[str, str] | None = None
         self._unavailable: str | None = None
+        self._merged: list[tuple[int, str]] = []
         self._at, self._type = "", ""
         self._formula = self._in_value = False
         self._value: list[str] = []
@@ -140,6 +142,10 @@ class _Cells(_Events):
             self._cell(attributes)
         elif local == "f":
             self._formula = True
+        elif local == "mergeCell":
+            place = _PLACE.match(attributes.get("ref", ""))
+            if place is not None:
+                self._merged.append((int(place[2]), attributes["ref"][:40]))
         elif local == "row":
             number = attributes.get("r")
             if number is not None and not _WHOLE.fullmatch(number):
@@ -198,6 +204,7 @@ class _Cells(_Events):
             self._without,
             self._n_unavailable,
             self._unavailable,
+            tuple(ref for row, ref in self._merged if row > self._top),
         )
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 
+from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.text_files import PathLike, shorten
 from permix.errors import PermixWarning
 
@@ -22,6 +23,8 @@ _TOTALS = frozenset(
         *("summe", "gesamt", "mittelwert", "insgesamt", "totale", "moyenne", "somme", "promedio", "suma"),
     ]
 )
+_USUAL = frozenset().union(*USUAL_NAMES.values())
+_RANK = re.compile(r"(?:rank|choice|pos|position|place|pref|preference)[0-9]+")
 _LETTER = re.compile(r"[^\W\d_]")
 TITLES = "taken for a title and left out"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,\u00a0 ']*%?")
@@ -36,8 +39,35 @@ def trimmed(
         say_left_out(path, numbers[:first], rows[:first], TITLES, unit)
         numbers, rows = numbers[first:], rows[first:]
     last = end_of(path, numbers, rows, unit)
-    numbers, rows = numbers[:last], rows[:last]
+    numbers, rows = without_names_again(path, numbers[:last], rows[:last], unit)
     return numbers, _without_blank_columns(rows)
+
+
+def without_names_again(
+    path: PathLike, numbers: list[int], rows: list[list[str]], unit: str = "line", names: bool = False
+) -> tuple[list[int], list[list[str]]]:
+    """Leave out lines that say the names of the columns once more, as where files were put together.
+
+    Two ballots may be alike: the first line holds ``names`` where one of them is usual for a column, or all
+    that stands below some words is numbers.
+    """
+    first = rows[0] if rows else []
+    if first not in rows[1:] or not (names or _are_names(first, [row for row in rows if row != first])):
+        return numbers, rows
+    again = [at for at, row in enumerate(rows) if at and row == first]
+    lines, same = [numbers[at] for at in again], [rows[at] for at in again]
+    say_left_out(path, lines, same[:1], "taken for the names of the columns once more and left out", unit)
+    kept = [at for at, row in enumerate(rows) if not at or row != first]
+    return [numbers[at] for at in kept], [rows[at] for at in kept]
+
+
+def _are_names(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
+    if not others or not all(entry and not _NUMBER.fullmatch(entry) for entry in first):
+        return False
+    usual = sum(1 for name in first if plain(name) in _USUAL or _RANK.fullmatch(plain(name)))
+    of_columns = [[row[place] for row in others if len(row) > place] for place in range(len(first))]
+    measured = [all(map(_NUMBER.fullmatch, filter(None, column))) and any(column) for column in of_columns]
+    return bool(usual) or any(measured)
 
 
 def n_titles(rows: Sequence[Sequence[str]]) -> int:

@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from permix.data.io.column_names import plain
+from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, plain
 from permix.data.io.table_columns import Table, is_blank, numbers
 from permix.data.labels import Array
 from permix.errors import Argument, DataError, PermixWarning
@@ -23,9 +23,9 @@ ORDINALS = (
 CARDINALS = (
     *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
 )
-_PLACE = r"(?:choice|place|rank|ranking|preference|position|pick|pref|wahl|choix)"
+_PLACE = f"(?:choice|place|rank|ranking|rang|preference|position|pick|pref|{FOREIGN_PLACE})"
 _RANK = re.compile(
-    rf"=?t?(?:{_PLACE}|no|nr|#)?([0-9]{{1,4}})(?:st|nd|rd|th|\))?{_PLACE}?=?|({'|'.join(ORDINALS)}){_PLACE}?|"
+    rf"=?t?(?:{_PLACE}|no|nr|#)?([0-9]{{1,4}})(?:st|nd|rd|th|{FOREIGN_ORDINAL}|\))?{_PLACE}?=?|({'|'.join(ORDINALS)}){_PLACE}?|"
     rf"{_PLACE}({'|'.join(CARDINALS)})"
 )
 _LABELED = re.compile(r"\s*([0-9]{1,4})\s*(?:[-–—:.=]\s+|\()\s*(.*?)\)?\s*")

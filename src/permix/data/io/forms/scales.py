@@ -136,16 +136,26 @@ _CODES = [
 def refuse_codes(table: Table, columns: list[Array]) -> None:
     """Refuse ratings such as 99 among 1 to 5, which would be the best of all."""
     values = np.column_stack(columns)
-    codes = np.isin(values, _CODES)
+    codes = np.isin(values, _CODES) | _lone_minus(values)
     others = values[~codes & np.isfinite(values)]
     if not codes.any() or not len(others):
         return
     low, high = float(others.min()), float(others.max())
-    away = codes & ((values > 2 * high - low + 1) | (values < 2 * low - high - 1))
+    away = codes & ((values > 2 * high - low + 1) | (values < 2 * low - high - 1) | (values == -1.0))
     if away.any():
         row = int(np.argmax(away.any(axis=1)))
         code = values[row][away[row]][0]
         raise DataError(
             f"{table.where(row)}: {code:g} may say that there is no answer, as the other ratings go from "
-            f"{low:g} to {high:g}; leave such entries blank, or write another number if it is a rating"
+            f"{low:g} to {high:g}: say ",
+            Argument("missing", f"{code:g}"),
+            ", or write another number if it is a rating",
         )
+
+
+def _lone_minus(values: Array) -> Array:
+    """Say which ratings are -1 where all others are three numbers and more from 0 on, as no scale has it."""
+    found = values == -1.0
+    others = np.unique(values[~found & np.isfinite(values) & ~np.isin(values, _CODES)])
+    is_code = found.any() and len(others) > 2 and others[0] >= 0
+    return found if is_code else np.zeros_like(found)

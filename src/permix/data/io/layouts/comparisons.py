@@ -51,7 +51,7 @@ _NUMBER = re.compile(r"[-+]?[0-9]{1,9}(\.[0-9]{1,9})?")
 _NUMBERED: dict[float, int] = {1: 0, 2: 1}
 _SIGNED: dict[float, int] = {1: 0, -1: 1, 0: 2}
 _SHOWN = re.compile(
-    r"(item|option|alternative|alt|product|object|candidate|card|shown|profile|concept|statement)(\d+|[a-h])"
+    r"(item|option|opt|alternative|alt|product|object|candidate|card|shown|profile|concept|statement)(\d+|[a-h])"
 )
 _LISTED = ("shown", "items", "options", "alternatives", "choiceset", "itemsshown", "offered")
 _BEST = ("best", "most", "mostpreferred", "bestitem", "mostimportant")

@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
 from permix.data.io.column_names import plain
-from permix.data.io.table_columns import Table, numbers, numbers_of
+from permix.data.io.table_columns import Table, is_blank, numbers, numbers_of
 from permix.data.labels import Array, as_objects
-from permix.errors import DataError
+from permix.errors import Argument, DataError
 
-# Numbers with marks between thousands.
-COMMAS, POINTS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+"), re.compile(r"[0-9]{1,3}(\.[0-9]{3})+")
+# Numbers with marks between thousands: 1,234, 1 234 (also with blanks that do not break) and 1'234.
+POINTS = re.compile(r"[0-9]{1,3}(\.[0-9]{3})+")
+_GROUPED = re.compile(r"[0-9]{1,3}(?:(,| |'|\u2019|\u00a0|\u202f|\u2009)[0-9]{3})(?:\1[0-9]{3})*")
+# What a column is called that may say how many ballots a row stands for, or which part of all.
+_SAYS_COUNT = re.compile(
+    r"\b(?:ballots|count|counts|fraction|freq|frequency|multiplicity|pct|percent|percentage|proportion|share|"
+    r"tally|times|votes|voters|weight|weights|anzahl|anteil|stimmen|effectif|nombre|gewicht|voix|votos|peso|"
+    r"number of (?:people|persons|agents|respondents|students|times))\b"
+)
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.,' \u00a0\u202f]*%?")
+
+
+def without_marks(entry: str) -> str:
+    """Return a whole number without the marks between its thousands, and anything else as it is.
+
+    Examples
+    --------
+    >>> [without_marks(entry) for entry in ("1,234", "12 345 678", "1'234", "1,23", "1.234")]
+    ['1234', '12345678', '1234', '1,23', '1.234']
+    """
+    found = _GROUPED.fullmatch(entry)
+    return entry if found is None else entry.replace(found[1], "")
 
 
 def counts_of(table: Table, place: int) -> tuple[Table, Array, Array]:
@@ -25,6 +46,32 @@ def counts_of(table: Table, place: int) -> tuple[Table, Array, Array]:
     if stated.size == 0:
         raise DataError(f"{table.source}: all counts are 0")
     return table.take(stated), values[stated].astype(np.int64), stated
+
+
+def may_count(name: str, entries: Iterable[object]) -> bool:
+    """Whether a column that is not called as counts usually are may say how many agents a row stands for.
+
+    Its name speaks of numbers, weights or shares, and nothing but numbers stand in it.
+    """
+    words = " ".join(map(str.lower, re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name)))
+    if not (_SAYS_COUNT.search(words) or "%" in name):
+        return False
+    said = [str(entry).strip() for entry in entries if not is_blank(entry)]
+    return bool(said) and all(map(_NUMBER.fullmatch, dict.fromkeys(said)))
+
+
+def refuse_what_may_count(table: Table, places: Iterable[int]) -> None:
+    """Refuse columns of a long table that no layout reads and that may say how often a row was stated."""
+    for place in places:
+        name = str(table.names[place])
+        if may_count(name, table.columns[place].tolist()):
+            said = f"{table.source}: column {name!r} may say how many agents a row stands for: "
+            raise DataError(
+                said,
+                *(Argument("count_column", name), " (whole numbers). Leave it out with "),
+                *(Argument("ignore", name), ", or keep it beside the votes with "),
+                Argument("group_columns", [name]),
+            )
 
 
 def could_count(table: Table, place: int) -> bool:
@@ -45,10 +92,8 @@ def _whole_counts(table: Table, place: int) -> Array:
                 f"{table.where(row)}: count {entry!r} could be {entry.replace('.', '')} or have decimals; "
                 "write it without points"
             )
-    if any(COMMAS.fullmatch(entry) for entry in entries):
-        whole = [
-            entry.replace(",", "") if COMMAS.fullmatch(str(entry)) else entry for entry in column.tolist()
-        ]
+    if any(_GROUPED.fullmatch(entry) for entry in entries):
+        whole = [without_marks(entry) if isinstance(entry, str) else entry for entry in column.tolist()]
         table = table._replace(
             columns=[*table.columns[:place], as_objects(whole), *table.columns[place + 1 :]]
         )

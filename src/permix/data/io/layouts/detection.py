@@ -24,7 +24,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from permix.data.io.column_names import LONG_RANKS, plain
+from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
 from permix.data.io.marks import says_nobody, says_several
@@ -34,10 +34,10 @@ from permix.errors import Argument, DataError, NotRankings, Part, PermixWarning,
 
 LAYOUTS = ("orders", "ranks", "pairs", "ratings")
 
-_PLACE = "(?:choice|pick|place|position|preference|pref|pos|wahl|choix)"
+_PLACE = f"(?:choice|pick|place|position|preference|pref|pos|{FOREIGN_PLACE})"
 _POSITION = re.compile(
     rf"{_PLACE}#?(\d+)\Z|(\d+)(?:st|nd|rd|th){_PLACE}?\Z|({'|'.join(ORDINALS)}){_PLACE}?\Z|"
-    rf"{_PLACE}({'|'.join(CARDINALS)})\Z|(\d+){_PLACE}\Z|#(\d+)\Z"
+    rf"{_PLACE}({'|'.join(CARDINALS)})\Z|(\d+)(?:{FOREIGN_ORDINAL})?{_PLACE}\Z|#(\d+)\Z"
 )
 _RANKS = Argument("layout", "ranks")
 _OR_NAME_IT = (", or name it with ", Argument("agent_column"), " or ", Argument("count_column"))
@@ -45,7 +45,7 @@ _MANY_ROWS = 20
 _MATRIX = (
     "; the matrix is described by --layout long, and permix fit cocluster --layout long finds its groups"
 )
-_SAYS_NOTHING = re.compile(r"(?:ranking|rank|x|v|var|col|column)?(\d+)\Z")
+_SAYS_NOTHING = re.compile(r"(?:ranking|rank|rang|rango|x|v|var|col|column)?(\d+)\Z")
 _SCORES = re.compile(r"(?<![^\W_])(rate|rated|ratings?|scores?|points|pts|stars)(?![^\W_])", re.IGNORECASE)
 _FOR_NUMBERS = Wording(
     "tables of answers or measurements go to permix.DPMixture",
@@ -208,6 +208,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
         *(*_FOR_RATINGS, "; ", _FOR_NUMBERS),
         ". A column that counts or names agents is set apart with ",
         *(Argument("count_column"), " or ", Argument("agent_column")),
+        *(", a number that stands for no answer is named with ", Argument("missing")),
         *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
     )
 
@@ -353,7 +354,7 @@ def long_rank(table: Table, agent: int | None) -> int | None:
     found = [place for place, name in enumerate(table.names) if plain(name) in LONG_RANKS]
     if agent is None or len(found) != 1 or len(table.places("item")) != 1 or table.places("rating"):
         return None
-    return found[0] if numbers(table.columns[found[0]]) is not None else None
+    return found[0]
 
 
 def _long_advice(table: Table) -> tuple[str | Argument, ...]:

@@ -11,7 +11,7 @@ from permix.data.comparisons import Comparisons
 from permix.data.csr import indptr_of
 from permix.data.io.forms import scales
 from permix.data.io.layouts.comparisons import Compared
-from permix.data.io.table_columns import Table, missing_mask, naturals, numbers, numbers_of
+from permix.data.io.table_columns import Table, naturals, numbers, numbers_of
 from permix.data.labels import Array, Label, encode_agents, encode_items
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
@@ -117,25 +117,47 @@ def read_ratings(
     """Ratings, one a line, or ranks (1 = best) in the column ``rank``."""
     item = table.filled(_one(table, "item"), FILL)
     rating = _one(table, "rating") if rank is None else rank
+    silent: list[Entry] = []
     if rank is not None:
-        values = -numbers_of(table, rank, ": rank", "; drop rows without a rank")
-        table.refuse(~(values <= -1), "ranks count from 1; drop rows without a rank")
+        values = -numbers_of(table, rank, ": rank")
+        table.refuse(values > -1, "ranks count from 1")
     elif numbers(table.columns[rating]) is None:
         values = scales.scored(table, [rating], categories)[0]
-        answered = np.flatnonzero(~np.isnan(values) | missing_mask(table.columns[rating]))
-        table, item, ids, counts = table.take(answered), item[answered], ids[answered], counts[answered]
-        values = values[answered]
     else:
-        values = numbers_of(table, rating, ": rating", "; drop rows without a rating")
+        values = numbers_of(table, rating, ": rating")
         scales.refuse_codes(table, [values])
+    if np.isnan(values).any():
+        names = encode_items(item, names, None, table.where)[0]  # with those that nobody rates
+        what = "rating" if rank is None else "rank"
+        silent = _silent(ids, np.isnan(values), unrated, what)
+        kept = np.flatnonzero(~np.isnan(values))
+        if not len(kept):
+            raise DataError(f"{table.source}: no line has a {what}")
+        table, item, ids, counts = table.take(kept), item[kept], ids[kept], counts[kept]
+        values = values[kept]
     odd = table.columns[rating][np.argmax(~np.isfinite(values))] if len(values) else None
-    table.refuse(~np.isfinite(values), f"rating {odd!r} is not a number; drop rows without a rating")
+    table.refuse(~np.isfinite(values), f"rating {odd!r} is not a finite number")
     found, codes = encode_items(item, names, None, table.where)
     n_agents, agents, row_of = encode_agents(ids, None, table.where)
     table.refuse(codes < 0, "the item is missing; leave the row out")
     scores = Scores(found, n_agents, agents, row_of, codes, values, table.where)
     per_agent = _counts_per_agent(table, counts, row_of, n_agents)
-    return Preferences._from_scores(scores, unrated == "below", per_agent)
+    read = Preferences._from_scores(scores, unrated == "below", per_agent)
+    done = [entry._asdict() for entry in silent]
+    return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
+
+
+def _silent(ids: Array, blank: Array, unrated: str, what: str) -> list[Entry]:
+    """Say how many agents have lines without a rank or rating, and how many of them have no other."""
+    with_blank, with_rank = set(ids[blank].tolist()), set(ids[~blank].tolist())
+    silent = len(with_blank - with_rank)
+    found = []
+    if with_blank & with_rank:
+        done = f"the items are {'below the others' if unrated == 'below' else 'unknown'}"
+        found.append(Entry(f"lines without a {what}", done, len(with_blank & with_rank)))
+    if silent:
+        found.append(Entry(f"agents without a {what}", "left out", silent, left_out=silent))
+    return found
 
 
 def _counts_per_agent(table: Table, counts: Array, row_of: Array, n_agents: int) -> Array:
