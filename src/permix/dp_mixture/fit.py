@@ -203,7 +203,7 @@ def fit_mixture(
     estimate = nearest_partition(draws, settings)
     warn_if_chains_disagree(draws)
     _warn_if_nothing_moved(draws)
-    alone = np.count_nonzero(estimate.sizes == 1)
+    alone = int(np.count_nonzero(estimate.sizes == 1))
     if n >= FEWEST_ROWS and 2 * alone > n:
         warnings.warn(PermixWarning(mostly_alone(alone, n)), stacklevel=3)
     if learning is not None:

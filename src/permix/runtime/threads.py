@@ -71,7 +71,7 @@ def n_processors() -> int:
     bound_to = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     limits = [os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT")]
     told = [int(limit) for limit in limits if limit.isdecimal()]
-    return max(1, min(len(bound_to), _processors_of_group(), *told))
+    return max(1, int(min(len(bound_to), _processors_of_group(), *told)))
 
 
 def _processors_of_group() -> float:
