@@ -11,19 +11,11 @@ import pytest
 from scipy.special import logsumexp
 
 from permix.dp_mallows.jumps import Jumps
-from permix.dp_mallows.moves import (
-    Centers,
-    CollapsedSeating,
-    ListSplitMerge,
-    ParallelSeating,
-    Redivisions,
-    SettledSeating,
-)
+from permix.dp_mallows.moves import Centers, CollapsedSeating, ListSplitMerge, ParallelSeating, SettledSeating
 from permix.moves import Cycle
 from permix.partitions import DirichletProcess, MixtureOfFiniteMixtures
 from tests.distributions.generalized.test_finite_beta import quadrature
 from tests.dp_mallows.list_cases import agrees, model_of, seated, visits_of
-from tests.every_run import first_in_every_run
 from tests.oracles.dp_mallows import dirichlet_process, mixture_of_finite_mixtures
 from tests.oracles.partitions import restricted_growth_strings
 
@@ -85,7 +77,6 @@ MANY_MOVES = {
     "pins": [CollapsedSeating(), Centers(), ParallelSeating(0.5)],
     "split-merge": [SettledSeating(0.4), Centers(), ListSplitMerge(2, 2)],
     "jumps": [Centers(), Jumps(3, splits=0.5)],
-    "redivisions": [SettledSeating(0.4), Centers(), Redivisions(3)],
 }
 
 
@@ -98,7 +89,7 @@ def many_chain_agrees(move, n_steps, seed):
     return agrees(visits, partitions, chances)
 
 
-@pytest.mark.parametrize("move", first_in_every_run(MANY_MOVES, 4))
+@pytest.mark.parametrize("move", MANY_MOVES)
 def test_chains_over_many_items(move):
     assert many_chain_agrees(move, 3000, seed=1)
 

@@ -525,6 +525,35 @@ def test_what_a_reader_should_know_is_said(capsys):
     assert mallows_report(dataclasses.replace(fine, converged=False))["iterations"] == 20
 
 
+@pytest.mark.parametrize(
+    ("n_at_best", "shares", "level", "said"),
+    [
+        (4, [0.6, 0.4], "good", "All groups are found in all 4 restarts that fit as well as chance can tell"),
+        (4, [[0.6, np.nan]], "care", "Group 2 is not found in every restart"),  # the last fits as well
+        (2, [0.6, 0.4], "care", "Group 2 is not found in every restart"),
+        (1, [0.6, 0.4], "care", "Group 2 is found in no other restart"),
+    ],
+)
+def test_a_restart_that_ends_lower_is_doubt_only_where_few_reach_the_best(n_at_best, shares, level, said):
+    center = list(range(5))
+    found = np.tile(np.nan, (n_at_best + 1, 2))
+    found[:n_at_best] = [0.6, 0.4]
+    if np.ndim(shares) == 2:
+        found[-1] = shares[0]
+    fit = a_fit(
+        [center, center[::-1]],
+        [1.0, 0.5],
+        [0.6, 0.4],
+        [[0.6, 0.4], [0.2, 0.8]],
+        start_log_likelihoods=np.array([-10.0] * n_at_best + [-60.0]),
+        group_matches=np.array([[1.0, 1.0]] * n_at_best + [[0.9, 0.3]]),
+        restart_shares=found,
+    )
+    verdict = answer(fit).verdict
+    assert verdict.level == level
+    assert any(reason.startswith(said) for reason in verdict.reasons)
+
+
 def test_an_unsettled_fit_never_rose_by_less_than_nothing():
     fit = a_fit([list(range(5))], [1.0], [1.0], [[1.0]], converged=False)
     with pytest.warns(permix.errors.ConvergenceWarning, match="after 20 iterations, which still rose by 1 "):

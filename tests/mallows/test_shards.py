@@ -385,6 +385,36 @@ def cluster():
         yield started
 
 
+def test_chains_on_workers(votes, cluster, monkeypatch):
+    """Chains of DPMallowsMixture over two worker processes, too; the labels stay with the workers."""
+    from distributed import Client
+
+    from permix.dp_mallows.sharded import fit as chains
+    from permix.runtime.on_dask import OnDask
+
+    monkeypatch.setattr(chains, "MANY_AGENTS", 200)
+    monkeypatch.setattr(chains, "ON_RECORD", 100)
+    few = {
+        "n_draws": 4,
+        "n_burn_in": 1,
+        "n_chains": 1,
+        "random_state": 0,
+        "progress": False,
+        "prior_rate": 1.0,
+    }
+
+    def draws(data):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # chains this short disagree
+            return permix.DPMallowsMixture(**few).fit(data)._fit.draws.arrays
+
+    here = draws(Sharded.of(votes, 1, Here(1)))
+    with Client(cluster) as client:
+        there = draws(Sharded.of(votes, 5, OnDask(client)))
+    for name, array in here.items():
+        assert there[name].tobytes() == array.tobytes(), name
+
+
 @pytest.mark.usefixtures("small_samples")
 @pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_on_workers_that_are_killed(votes, cluster, n_kills):

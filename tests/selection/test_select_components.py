@@ -302,7 +302,7 @@ def test_one_row_has_no_error():
 def test_the_rule_says_which_model_is_kept():
     """Of numbers that are all enough, the smallest; and the best as it comes."""
     data = planted(2, n=200)
-    for rule, field in (("best", "best"), ("one-se", "one_standard_error")):
+    for rule, field in (("best", "best"), (None, "one_standard_error")):
         found = select_components(data, range(2, 6), rule=rule, random_state=3, **QUICK)
         assert found.chosen == found.model.n_components == getattr(found, field)
     assert found.best > found.one_standard_error == 2

@@ -184,7 +184,7 @@ def _selected(
         candidates,
         model=command.name,
         criterion=criterion,
-        rule=values["rule"] or ("one-se" if criterion == "held-out" else "best"),
+        rule=values["rule"],
         n_folds=values["folds"],
         refit=True,
         **chosen,

@@ -68,15 +68,14 @@ def column_names(fit: BlockFit) -> list[str]:
 def line_groups(fit: BlockFit, what: Side) -> list[LineGroup]:
     """Return the groups of rows, or of columns, with their shares over draws."""
     found = groups_of(fit, what)
-    share, low, high = drawn_shares(fit.cluster_draws(what), found.labels, len(found.sizes))
+    n_chains = found.recurrence.n_chains
+    shares = drawn_shares(fit.cluster_draws(what), found.labels, n_chains)
     return [
         LineGroup(
             size,
-            float(share[k]),
-            float(low[k]),
-            float(high[k]),
+            *shares[k],
             float(found.group_how_sure[k]),
-            int(found.recurrence.n_chains[k]),
+            int(n_chains[k]),
             _some(found.members[k]),
         )
         for k, size in enumerate(found.sizes)
@@ -118,7 +117,7 @@ def answer(fit: BlockFit) -> Answer:
         order = sorted(range(len(rows)), key=lambda k: -rows[k].size)
         said += [group_sentence(values, rows, names, k) for k in order[:SENTENCES]]
         if len(rows) > SENTENCES:
-            share = percent(sum(rows[k].share for k in order[SENTENCES:]))
+            share = percent(sum(rows[k].size for k in order[SENTENCES:]) / n_rows)
             said.append(f"{others(len(rows) - SENTENCES)} {share} of the rows.")
     sure = float(np.mean(groups["row"].how_sure[groups["row"].placed])) if groups["row"].placed.any() else 0.0
     unsure = int((~groups["row"].placed).sum())

@@ -68,6 +68,10 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
     intervals of them and predictions average over these, and a new agent may be of a group that the data did
     not have.
 
+    Of more than 10,000 agents in shards (:func:`permix.read_sharded`), draws have labels of 2,000 on record:
+    the point estimate is of these, ``cluster_sizes_`` are scaled, and there is no ``labels_``
+    (:func:`permix.predict_shards` writes the groups of all). All else is about all agents.
+
     Examples
     --------
     >>> import permix
@@ -268,6 +272,7 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
 def _row_labels(fit: DPMallowsFit) -> Array:
     if fit.sampled_from is not None:
         raise AttributeError(
-            "rows of data in shards are not here: permix.predict_shards(model, data, folder) writes their groups"
+            "rows of data in shards are not here: permix.predict_shards(model, data, folder) writes "
+            "their groups"
         )
     return fit.row_labels

@@ -25,7 +25,6 @@ from permix.dp_mallows.moves import (
     CollapsedSeating,
     ListSplitMerge,
     ParallelSeating,
-    Redivisions,
     SettledSeating,
     seat,
 )
@@ -52,9 +51,6 @@ MANY_AGENTS, VISITED_SHARE = 10_000, 1 / 16
 SWEPT_AGENTS, MIN_SWEEPS, MAX_SWEEPS, FEW_AGENTS = 20_000, 2, 8, 100
 # Splits and merges are tried in one iteration of four from so many agents on: each costs as much as a sweep.
 SOME_AGENTS, SPLIT_MERGE_CHANCE = 1000, 0.25
-# From so many on, where groups overlap, two groups also divide their agents anew, so many times: a try takes
-# as long as two sweeps.
-REDIVISIONS = 2
 # Where groups overlap, chains take long to meet: as long as they disagree they may be so many times as long
 # as those of other models. Those of more than MANY_AGENTS do not meet then either (44,000 ballots: R-hat 2.3
 # after four times as many draws, and two minutes), so they are told to disagree at once.
@@ -340,7 +336,6 @@ def sweep_move(settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 
     moves: list[Move] = [Repeat(Cycle(sweep), sweeps_of(settings, n_agents))]
     if settings.split_merge:
         moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= SOME_AGENTS else 1.0)]
-        moves += [Redivisions(REDIVISIONS)] if SOME_AGENTS <= n_agents <= MANY_AGENTS else []
     return Cycle([*moves, *learning, Concentration()])
 
 

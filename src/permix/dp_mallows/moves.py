@@ -9,9 +9,7 @@ import numpy as np
 from permix.dp_mallows.lists import split_merge_jit as proposals
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
-from permix.dp_mallows.lists.redivide_jit import redivide
 from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, POSITION, seat_in_turn
-from permix.dp_mallows.lists.top_lists_jit import part_of
 from permix.dp_mallows.state import ListState
 from permix.kernels.streams import draw_key
 from permix.moves.base import Info, Move
@@ -145,43 +143,6 @@ class ListSplitMerge(Move):
             kind = split if rng.random() < chance else merge
             accepted += _propose(rng, state, kind)
         return Info("split-merge", self.smart + self.blind, accepted)
-
-
-@dataclasses.dataclass
-class Redivisions(Move):
-    """Propose that two groups divide their agents anew, so many times (see ``lists.redivide_jit``).
-
-    The two groups are those of two agents drawn at random, who stay apart.
-    """
-
-    n_tries: int = 1
-
-    def step(self, rng: np.random.Generator, state: ListState) -> Info:
-        accepted = sum(_redivide(rng, state) for _ in range(self.n_tries))
-        return Info("redivisions", self.n_tries, accepted)
-
-
-def _redivide(rng: np.random.Generator, state: ListState) -> bool:
-    """Make one proposal; returns whether it was taken."""
-    apart = rng.integers(state.n, size=2)
-    two = state.labels[apart].astype(np.int64)
-    if two[0] == two[1]:
-        return False
-    model, clusters = state.model, state.clusters
-    lists, agents = part_of(model.lists, (state.labels == two[0]) | (state.labels == two[1]))
-    theta = np.empty((model.n_stages, 2))
-    draw_some_decays(draw_key(rng), state.tables, clusters, two, theta)
-    share = rng.beta(*clusters.weights[two])
-    places, theta = np.ascontiguousarray(clusters.places[:, two].T), np.ascontiguousarray(theta.T)
-    sides = np.empty(len(agents), dtype=np.int8)
-    known = (state.form, lists, state.tables, model.discount)
-    positions = np.array([np.flatnonzero(agents == agent)[0] for agent in apart])
-    if not redivide(draw_key(rng), *known, positions, places, theta, share, sides):
-        return False
-    state.labels[agents] = two[sides]
-    clusters.places[:, two] = places.T
-    state.refresh()
-    return True
 
 
 def _propose(rng: np.random.Generator, state: ListState, kind: int) -> bool:

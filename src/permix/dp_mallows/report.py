@@ -56,13 +56,21 @@ def found_groups(fit: DPMallowsFit, summaries: ClusterSummaries, *, sure: bool =
         groups,
         fit.n_agents,
         draw,
-        share_is="Intervals hold 90% of the posterior draws.",
+        share_is=f"Intervals hold 90% of the posterior draws{_of_sample(fit)}.",
         center_is="The center is the ranking that members are spread around; items by mean place over draws.",
         places_are="May be: between which places the item stands in the center in 90% of the draws.",
         runs=int(n_chains),
         probabilities=fit.probabilities if sure else None,
         counts=np.asarray(fit.rankings.counts),
     )
+
+
+def _of_sample(fit: DPMallowsFit) -> str:
+    """Say so where numbers of members are those of a sample."""
+    n = int(fit.rankings.n_agents)
+    if fit.n_agents == n:
+        return ""
+    return f"; numbers of agents in groups are those in a random sample of {n:,}, scaled to all"
 
 
 def answer(fit: DPMallowsFit) -> Answer:

@@ -11,6 +11,8 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from permix.data.agent_table import AgentTable
+from permix.data.shards.matrices import ShardedCells
+from permix.data.shards.sharded import Sharded
 from permix.dp_mixture.choose_family import chosen_family
 from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
@@ -236,6 +238,8 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
             f"{type(X).__name__} are not rows of numbers: their item codes would be treated as if they "
             "were measurements. For groups of rankings see permix.MallowsMixture."
         )
+    if isinstance(X, Sharded | ShardedCells):
+        raise DataError("DPMixture is not fitted to data in shards; fit some of the rows as one table")
     if not hasattr(X, "columns"):
         refuse_odd_cells(X)
         return

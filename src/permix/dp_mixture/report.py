@@ -38,13 +38,11 @@ FAR = 2.0
 
 def found_groups(fit: MixtureFit) -> list[LineGroup]:
     """Return the groups, the largest first."""
-    share, low, high = drawn_shares(fit.draws.arrays["labels"], fit.labels, fit.n_clusters)
+    shares = drawn_shares(fit.draws.arrays["labels"], fit.labels, fit.recurrence.n_chains)
     return [
         LineGroup(
             int(fit.cluster_sizes[k]),
-            float(share[k]),
-            float(low[k]),
-            float(high[k]),
+            *shares[k],
             float(fit.how_sure[fit.labels == k].mean()),
             int(fit.recurrence.n_chains[k]),
         )
@@ -67,7 +65,8 @@ def answer(fit: MixtureFit) -> Answer:
         said += [group_sentence(fit, groups, k) for k in range(min(fit.n_clusters, SENTENCES))]
         if fit.n_clusters > SENTENCES:
             rest = groups[SENTENCES:]
-            said.append(f"{others(len(rest))} {percent(sum(group.share for group in rest))} of the rows.")
+            share = percent(sum(group.size for group in rest) / len(fit.labels))
+            said.append(f"{others(len(rest))} {share} of the rows.")
         sure = float(fit.how_sure.mean())
         how = "sure" if sure >= 0.9 else "fairly sure" if sure >= 0.7 else "unsure"
         said.append(

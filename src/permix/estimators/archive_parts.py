@@ -191,9 +191,7 @@ def pack_partitions(fit: Any) -> Content:
     return Content(facts, {**arrays, "point_estimate": np.asarray(fit.estimate.labels)})
 
 
-def partitions_of(
-    saved: Saved, learned: bool, *, of_sample: bool = False
-) -> tuple[Draws, PointEstimate]:
+def partitions_of(saved: Saved, learned: bool, *, of_sample: bool = False) -> tuple[Draws, PointEstimate]:
     """Return draws and point estimate; ``learned``: whether the draws have a concentration.
 
     Labels that are those of a sample may lack groups.

@@ -10,7 +10,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.estimators.known import labels_of
 from permix.estimators.wording import part_of_all
-from permix.mallows.results import MallowsFit, climbing_iterations, remarks
+from permix.mallows.results import RECURS, MallowsFit, climbing_iterations, remarks
 from permix.reporting import ballots
 from permix.reporting.chosen_number import chosen_by
 from permix.reporting.content import Answer, Level, Note, Paragraph, Section, Verdict
@@ -22,6 +22,8 @@ from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_baselines, of_recurrence, verdict
 from permix.reporting.words import all_of, count_of, shown
 
+# So many restarts at one optimum, from beginnings of their own, make those that ended lower unimportant.
+SEVERAL = 3
 # What a restart is, said once.
 RESTART = "a restart searches anew from another random beginning"
 REFERENCE = (
@@ -83,7 +85,7 @@ def _what_intervals_hold(fit: MallowsFit) -> str:
     said = f"Intervals take the agents as a sample, and {known} as known"
     shares = fit.restart_shares
     if shares is not None and len(shares) > 1:
-        n = int(np.isfinite(shares).any(axis=1).sum())
+        n = int(fit.as_good.sum())
         runs = all_of(len(shares), "restart") if n == len(shares) else f"{n} of {len(shares)} restarts"
         said += f"; they hold the sizes in {runs}, which fit as well as chance can tell"
     return f"{said}{part_of_all(fit)}. Another number of groups gives other sizes."
@@ -112,8 +114,22 @@ def _verdict(fit: MallowsFit) -> Verdict:
         judged.append(("care", f"EM did not come to rest within {n}."))
         advice.append("A larger --max-iter goes further.")
     if fit.components.n_components > 1 and len(fit.group_matches) > 1:
-        judged += of_recurrence(fit.recurrences.tolist(), len(fit.group_matches), "restart")
+        judged += _of_groups(fit)
     return verdict([*judged, *of_baselines(fit)], advice)
+
+
+def _of_groups(fit: MallowsFit) -> list[tuple[Level, str]]:
+    """Judge groups by the restarts that fit as well: one that ended lower says nothing against them."""
+    as_good = fit.as_good
+    if fit.at_best.sum() < SEVERAL or as_good.all():
+        return of_recurrence(fit.recurrences.tolist(), len(fit.group_matches), "restart")
+    n_lower = int((~as_good).sum())
+    ended = "one that fits worse says" if n_lower == 1 else f"{n_lower} that fit worse say"
+    found = (fit.group_matches[as_good] >= RECURS).sum(axis=0).tolist()
+    which = f" that fits as well as chance can tell ({ended} nothing against them)"
+    if min(found) == as_good.sum():
+        which = which.replace("fits", "fit", 1)
+    return of_recurrence(found, int(as_good.sum()), "restart", which)
 
 
 def subtitle(fit: MallowsFit) -> str:

@@ -94,6 +94,13 @@ class MallowsFit:
         return np.asarray(reached >= reached.max(initial=-np.inf) - within)
 
     @property
+    def as_good(self) -> Array:
+        """Whether each restart fits as well as the best, as far as chance can tell."""
+        if self.restart_shares is None:
+            return self.at_best
+        return np.asarray(self.at_best | np.isfinite(self.restart_shares).any(axis=1))
+
+    @property
     def recurrences(self) -> Array:
         """In how many restarts each group recurs."""
         return np.asarray((self.group_matches >= RECURS).sum(axis=0))

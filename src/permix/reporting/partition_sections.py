@@ -25,18 +25,22 @@ class LineGroup(NamedTuple):
 
     size: int
     share: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     how_sure: float
     found: int  # in how many chains
     members: str = ""  # some names
 
 
-def drawn_shares(draws: Array, labels: Array, n_groups: int) -> tuple[Array, Array, Array]:
+def drawn_shares(
+    draws: Array, labels: Array, n_chains: Sequence[int] | Array
+) -> list[tuple[float, float | None, float | None]]:
     """Return the mean share of every group over draws of labels (…, observation), and 5 % and 95 % ends.
 
-    A group of a draw counts as the group of the answer that it is most like.
+    A group of a draw counts as the group of the answer that it is most like. Of groups that recur in no chain
+    (``n_chains``: in how many) draws know nothing: they have the share of their members, and no interval.
     """
+    n_groups = len(n_chains)
     flat = draws.reshape(-1, draws.shape[-1])
     shares = []
     for at in spaced(len(flat), MOST_DRAWS):
@@ -44,7 +48,13 @@ def drawn_shares(draws: Array, labels: Array, n_groups: int) -> tuple[Array, Arr
         shares.append(np.bincount(found, minlength=n_groups) / len(found))
     mean = np.mean(shares, axis=0)
     low, high = np.quantile(shares, (TAIL, 1.0 - TAIL), axis=0)
-    return mean, np.minimum(low, mean), np.maximum(high, mean)
+    members = np.bincount(labels, minlength=n_groups) / len(labels)
+    return [
+        (float(mean[k]), float(min(low[k], mean[k])), float(max(high[k], mean[k])))
+        if n_chains[k]
+        else (float(members[k]), None, None)
+        for k in range(n_groups)
+    ]
 
 
 def how_many(n: int, found: Sequence[int], n_chains: int, what: str, data: str) -> str:
@@ -68,7 +78,8 @@ def sizes_figure(groups: Sequence[LineGroup], what: str) -> Figure:
     rows = [Interval(f"Group {k + 1}", g.share, g.low, g.high) for k, g in enumerate(groups[:MOST_GROUPS])]
     return bars(
         f"How large the groups of {what} are",
-        f"Share of the {what} in each group; intervals hold 90% of the posterior draws.",
+        f"Share of the {what} in each group; intervals hold 90% of the posterior draws."
+        + (" Groups that recur in no chain have none." if any(row.low is None for row in rows) else ""),
         rows,
         ("group", f"share of the {what}", "90% interval"),
     )
@@ -88,13 +99,15 @@ def groups_table(groups: Sequence[LineGroup], n_chains: int, what: str, some: st
         )
         for k, group in enumerate(groups[:100])
     ]
+    lost = any(group.low is None for group in groups)
+    theirs = "; of groups that no chain has, the share of the members" if lost else ""
     return Table(
         f"The groups of {what} in numbers",
         ("group", what, "share", "how sure", "found in chains", *([f"which {what}"] if which else [])),
         tuple(rows),
         f"{capital(what)}: members in the partition nearest to all draws. Share: mean over draws, with a 90% "
-        "interval. How sure: how probably a member is with its fellow members. Found in chains: those most "
-        f"of whose draws have a group that shares 60% of the members of both.{some}",
+        f"interval{theirs}. How sure: how probably a member is with its fellow members. Found in chains: "
+        f"those most of whose draws have a group that shares 60% of the members of both.{some}",
     )
 
 

@@ -9,6 +9,7 @@ takes no result along: its work goes to others, which make the shards anew.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -58,6 +59,7 @@ class OnDask:
         self.client = client
         self._n_groups = 0
         self._homes: dict[int, str] = {}  # of groups of shards: addresses of workers
+        self._settling = threading.Lock()  # chains run in threads of the client
 
     def map_shards(
         self,
@@ -143,15 +145,19 @@ class OnDask:
 
     def _settle(self, shards: Sequence[Recipe], grown: bool = True) -> None:
         """Give every group of shards a worker: the one it had, where that lives and has not too many."""
-        threads = self._alive()
+        with self._settling:
+            self._find_homes(shards, grown)
+
+    def _find_homes(self, shards: Sequence[Recipe], grown: bool) -> None:
+        threads, known = self._alive(), self._homes
         total = sum(threads.values())
         if total > self._n_groups and grown:  # the cluster has grown: shards are divided anew
             self._forget(list(threads), [shard.token for shard in shards])
-            self._n_groups, self._homes = total, {}
+            self._n_groups, known = total, {}
         most = {worker: -(-self._n_groups * n // total) for worker, n in threads.items()}
         load = Counter[str]()
         homes: dict[int, str] = {}
-        for group, worker in self._homes.items():
+        for group, worker in known.items():
             if load[worker] < most.get(worker, 0):
                 homes[group] = worker
                 load[worker] += 1
@@ -160,7 +166,7 @@ class OnDask:
                 homes[group] = min(sorted(threads), key=lambda worker: load[worker] / most[worker])
                 load[homes[group]] += 1
         for group, recipes in enumerate(self._groups(shards)):
-            before = self._homes.get(group)
+            before = known.get(group)
             if before in threads and before != homes[group]:
                 self._forget([before], [shard.token for shard in recipes])
         self._homes = homes

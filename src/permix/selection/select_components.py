@@ -155,7 +155,7 @@ def select_components(
     test_size: float | int | None = None,
     n_folds: int | None = None,
     most: int | None = None,
-    rule: Literal["best", "one-se"] = "best",
+    rule: Literal["best", "one-se"] | None = None,
     refit: bool = False,
     random_state: RandomState = None,
     **settings: Any,
@@ -185,8 +185,9 @@ def select_components(
     most : int, optional
         As long as the best number is the largest tried, the next larger one is tried, up to this; left
         out, twice the largest of ``n_components``. The largest itself turns that off.
-    rule : {"best", "one-se"}
-        Which number ``model`` has: the best, or the smallest that is within one standard error of it.
+    rule : {"one-se", "best"}, optional
+        Which number ``model`` has: the smallest that is within one standard error of the best, or the best.
+        Left out, the first, so that no group is there by chance alone; for criteria the best.
     refit : bool
         Fit the chosen model once more, to all of ``data``. Always so after cross-validation.
     random_state : int, SeedSequence, Generator or None
@@ -227,7 +228,8 @@ def select_components(
     """
     numbers = _checked_numbers(n_components)
     limit = MOST_TIMES * numbers[-1] if most is None else Whole(numbers[-1])("most", most)
-    criterion, rule = CRITERIA("criterion", criterion), RULES("rule", rule)
+    criterion = CRITERIA("criterion", criterion)
+    rule = RULES("rule", rule or ("one-se" if criterion == "held-out" else "best"))
     about, given = _model(model)
     selectable: Selectable = part(about.selection)
     table = selectable.read(data)

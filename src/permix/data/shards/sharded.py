@@ -207,8 +207,12 @@ class Sharded:
 
     def sample(self, n: int, key: Array) -> Preferences:
         """Return ``n`` agents drawn at random, in their order; the same however agents are divided."""
+        return self.chosen(n, key).table.collapse()
+
+    def chosen(self, n: int, key: Array) -> Chosen:
+        """Return ``n`` agents drawn at random, one row each, with their places among all."""
         drawn: Chosen = self.map(_chosen, (key, n), partial(_smallest, most=n))
-        return drawn.table.collapse()
+        return drawn
 
 
 def read_sharded(
@@ -246,7 +250,7 @@ def read_sharded(
     -------
     Sharded
         Which the models take that are fitted to shards: :class:`permix.MallowsMixture`,
-        :func:`permix.kemeny`.
+        :class:`permix.AngleMixture`, :class:`permix.DPMallowsMixture`, :func:`permix.kemeny`.
     """
     _refuse_what_needs_all(options)
     rules = Rules(min_support=options.pop("min_support", 0.0), min_answers=options.get("min_answers", 1))

@@ -1,9 +1,9 @@
 # mypy: ignore-errors
 """Agents of a shard: who belongs where, as a function of parameters and of random numbers that agents own.
 
-Every agent has four uniform numbers for each key, named by the agent's place among all agents of all shards, so
-that neither shards nor threads matter: the first says where the agent goes, the others who is chosen among
-the members of a cluster.
+Every agent has four uniform numbers for each key, named by the agent's place among all agents of all shards,
+so that neither shards nor threads matter: the first says where the agent goes, the others who is chosen
+among the members of a cluster.
 """
 
 from __future__ import annotations

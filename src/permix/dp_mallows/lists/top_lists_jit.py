@@ -87,18 +87,6 @@ def top_lists(orders: np.ndarray, lengths: np.ndarray, counts: np.ndarray, n_ite
     )
 
 
-def part_of(lists: TopLists, taken: np.ndarray) -> tuple[TopLists, np.ndarray]:
-    """Return the lists of the agents for whom ``taken`` is true, and who they are, in the order of lists."""
-    agents = lists.agents[taken[lists.agents]]
-    distinct, first, list_of = np.unique(lists.list_of[agents], return_index=True, return_inverse=True)
-    lengths = np.diff(lists.starts)[distinct]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    at = np.arange(starts[-1]) + np.repeat(lists.starts[distinct] - starts[:-1], lengths)
-    numbers = np.arange(len(agents), dtype=np.int32)
-    agent_starts = np.append(first, len(agents))
-    return TopLists(starts, lists.items[at], list_of.astype(np.int32), agent_starts, numbers), agents
-
-
 @kernel
 def write_stage(items, first, j, words, n_slots, skips):
     """Write the skips at stage ``j`` of the list that begins at ``items[first]``, four centers at a time.

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array
-from permix.data.preferences import Preferences
-from permix.data.shards.loading import Shard
+from permix.data.rankings import Rankings
 from permix.data.shards.sharded import Sharded
 from permix.dp_mallows.decay_prior import LearnDecayPrior
 from permix.dp_mallows.draws import ClusterDraws
@@ -58,7 +56,8 @@ def fit_shards(data: Sharded, settings: DPMallowsParameters) -> DPMallowsFit:
     """Run chains on top lists in shards; few agents are fitted as a table, by its sampler."""
     if settings.sampler != "exact":
         raise DataError(
-            Argument("sampler", settings.sampler), " visits one ranking after another; data in shards take exact"
+            Argument("sampler", settings.sampler),
+            " visits one ranking after another; data in shards take exact",
         )
     try:
         if data.n_agents <= MANY_AGENTS:
@@ -75,7 +74,8 @@ def _fit_shards(data: Sharded, settings: DPMallowsParameters) -> DPMallowsFit:
     refuse_too_many_agents(np.array([data.n_agents]))
     if settings.assignments == "collapsed":
         raise DataError(
-            Argument("assignments", "collapsed"), " visits agents one by one; in shards they are placed in parallel"
+            Argument("assignments", "collapsed"),
+            " visits agents one by one; in shards they are placed in parallel",
         )
     n_stages = stages_of(data)
     key = stream_key(seed_sequence(settings.random_state).spawn(1)[0])
@@ -121,35 +121,22 @@ def stages_of(data: Sharded) -> int:
     return n_stages
 
 
-def sampled(data: Sharded, key: Array, most: int) -> tuple[Array, Any]:
+def sampled(data: Sharded, key: Array, most: int) -> tuple[Array, Rankings]:
     """Return the numbers of agents drawn at random, in their order, and their lists, one row each."""
-    parts = data.map(_chosen, (key, most))
-    numbers = np.concatenate([numbers for _, numbers, _ in parts])
-    agents = np.concatenate([agents for agents, _, _ in parts])
-    kept = np.sort(np.argsort(numbers, kind="stable")[:most])
-    which = np.isin(np.arange(len(numbers)), kept)
-    ends = np.cumsum([0, *(len(numbers) for _, numbers, _ in parts)])
-    tables = [
-        table._take(np.flatnonzero(which[first:last]))
-        for (_, _, table), first, last in zip(parts, ends[:-1], ends[1:], strict=True)
-        if which[first:last].any()
-    ]
-    return agents[kept], as_top_lists(Preferences.concat(tables))
-
-
-def _chosen(shard: Shard, shared: tuple[Array, int]) -> tuple[Array, Array, Preferences]:
-    chosen = shard.chosen(*shared)
-    return chosen.agents, chosen.numbers, chosen.table
+    drawn = data.chosen(most, key)
+    return drawn.agents, as_top_lists(drawn.table)
 
 
 def sharded_model(
-    data: Sharded, on_record: Array, sample: Any, n_stages: int, settings: DPMallowsParameters
+    data: Sharded, on_record: Array, sample: Rankings, n_stages: int, settings: DPMallowsParameters
 ) -> ShardedModel:
     """Return data and prior as a chain's client sees them."""
     initial = settings.n_initial_clusters
     most = settings.partition_prior().most_clusters(data.n_agents)
     if initial is not None and initial > min(most, len(on_record)):
-        raise DataError(Argument("n_initial_clusters", initial), f" are more than {min(most, len(on_record))}")
+        raise DataError(
+            Argument("n_initial_clusters", initial), f" are more than {min(most, len(on_record))}"
+        )
     orders, lengths, counts = (np.asarray(a) for a in (sample.orders, sample.lengths, sample.counts))
     known = (settings.rates, settings.strength, settings.partition_prior(), settings.learned())
     # The integrals are tabulated for all agents, and for all stages.

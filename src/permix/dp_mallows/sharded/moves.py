@@ -103,8 +103,9 @@ class Proposal:
         else:
             logs = log_partners(state.clusters.places[:, :n], sizes, first_list, a)
             b = int(np.searchsorted(np.cumsum(np.exp(logs)), rng.random(), side="right"))
-            b, second = min(b, n - 1), (b, 0)
-            log_choice = float(logs[b])
+            if b >= n or b == a:  # the sum of all may be rounded down
+                return False
+            log_choice, second = float(logs[b]), (b, 0)
         anchors = (int(agents[a, 0]), int(agents[second]) if kind == SMART else -1)
         anchor_lists = (first_list, said[second])
         log_uniform = math.log1p(-rng.random())
@@ -114,14 +115,10 @@ class Proposal:
             division = self.division(pairs[0], (a, -1), anchors, anchor_lists)
             found = self.ask(divide, (a, -1), division)
             pairs[1:], sides = found.pairs, found.sizes
-            log_allocation = float(found.logs.sum())
         else:
             pairs[1:], sides = state.clusters.pairs[[a, b]], sizes[[a, b]]
-            log_allocation = 0.0
         if not sides.all():
             return False  # everybody on one side: nothing was proposed
-        if kind == BLIND:
-            log_allocation = math.lgamma(sides[0]) + math.lgamma(sides[1] + 1) - math.lgamma(sides.sum() + 1)
         log_ratio, places = self.centers(pairs, a, b)
         log_ratio += log_split_prior(
             state.openings, state.model.discount, n - (not self.splitting), float(sides[0]), float(sides[1])
@@ -136,14 +133,14 @@ class Proposal:
         else:
             log_ratio += math.log((1.0 - BLIND_SPLITS) / BLIND_SPLITS)
         if not self.splitting:
+            log_ratio = -log_ratio
             if kind == SMART:
-                if log_uniform >= -log_ratio:  # whatever the allocation, which is no more probable than one
+                if log_uniform >= log_ratio:  # whatever the allocation, which is no more probable than one
                     return False
                 division = self.division(pairs[0], (a, b), anchors, anchor_lists)
-                log_allocation = float(self.ask(divide, (a, b), division).logs.sum())
-            log_ratio = -(log_ratio - log_allocation)
-        else:
-            log_ratio -= log_allocation
+                found = self.ask(divide, (a, b), division)
+        log_allocation = blind_allocation(*sides.tolist()) if kind == BLIND else float(found.logs.sum())
+        log_ratio -= log_allocation if self.splitting else -log_allocation
         if log_uniform >= log_ratio:
             return False
         if self.splitting:
@@ -177,7 +174,11 @@ class Proposal:
             share = self.rng.random()
             log_odds = math.log(max(share, 1e-300)) - math.log1p(-share)
             return Division(two_words(places), np.zeros((n_stages, 2)), log_odds, anchors, key)
-        theta, orders, sums = np.ones((2, n_stages)), np.empty((2, n_items), np.int32), np.empty((2, n_stages))
+        theta, orders, sums = (
+            np.ones((2, n_stages)),
+            np.empty((2, n_items), np.int32),
+            np.empty((2, n_stages)),
+        )
 
         def found(source: Array, rounds: int, which: int) -> None:
             given = (self.stream, orders[which], places[which], sums[0], sums[1], theta[which])
@@ -186,17 +187,18 @@ class Proposal:
         found(whole, FIRST_ROUNDS, 0)
         common = orders[0].copy()
         theta[:] = 1.0
-        for which, said in enumerate(lists):
+        for side, said in enumerate(lists):
             listed = said[said >= 0]
             order = np.concatenate([listed, common[~np.isin(common, listed)]])
-            places[which, order] = np.arange(n_items, dtype=np.int16)
+            places[side, order] = np.arange(n_items, dtype=np.int16)
         log_shares = np.zeros(2)
         for _ in range(GATHERING_ROUNDS):
             log_odds = float(log_shares[0] - log_shares[1])
-            sides = self.ask(gather, clusters, Division(two_words(places), theta.T.copy(), log_odds, anchors, key))
+            given = Division(two_words(places), theta.T.copy(), log_odds, anchors, key)
+            sides = self.ask(gather, clusters, given)
             log_shares = np.log1p(sides.sizes)
-            for which in np.flatnonzero(sides.sizes):
-                found(np.ascontiguousarray(sides.pairs[which]), NEXT_ROUNDS, int(which))
+            for which in np.flatnonzero(sides.sizes).tolist():
+                found(np.ascontiguousarray(sides.pairs[which]), NEXT_ROUNDS, which)
         log_odds = float(log_shares[0] - log_shares[1])
         return Division(two_words(places), theta.T.copy(), log_odds, anchors, key)
 
@@ -219,6 +221,11 @@ class Proposal:
         log_likelihoods(state.tables, totals, counts, values)
         gains = values - log_centers
         return float(gains[1] + gains[2] - gains[0]) - math.lgamma(n_items + 1.0), places
+
+
+def blind_allocation(first: int, second: int) -> float:
+    """Return ln P(who is where) of a division with a uniform share, one agent being on side 1 in any case."""
+    return math.lgamma(first) + math.lgamma(second + 1.0) - math.lgamma(first + second + 1.0)
 
 
 def two_words(places: Array) -> Array:

@@ -1,9 +1,9 @@
 """Agents who leave their clusters for ones of their own, and return.
 
-Agents who are placed all at once, with one of each cluster staying, never open or close a cluster, and splits of
-many hardly make one of few. A birth takes an agent drawn from all out of a cluster; a death puts one who is
-alone, drawn from those who are, into another. With centers given, decays integrated out, and a center drawn
-for the new cluster given its list (Meilă & Chen 2010, lemma 7), the ratio of a birth is
+Agents who are placed all at once, with one of each cluster staying, never open or close a cluster, and
+splits of many hardly make one of few. A birth takes an agent drawn from all out of a cluster; a death puts
+one who is alone, drawn from those who are, into another. With centers given, decays integrated out, and a
+center drawn for the new cluster given its list (Meilă & Chen 2010, lemma 7), the ratio of a birth is
 
     opening weight × (n - t)!/n! × N / (number then alone × Σ_k (size_k - discount) P(list | k)),
 

@@ -14,7 +14,7 @@ from permix.dp_mallows.lists.pair_counts_jit import ByPair
 from permix.dp_mallows.lists.seating_jit import ListClusters
 from permix.dp_mallows.moves import words_of
 from permix.dp_mallows.sharded.work import Division, Edit, Look, Placing, Shape, add_looks, look
-from permix.dp_mallows.state import ListModel, ListState
+from permix.dp_mallows.state import MISFIT, ListModel, ListState
 from permix.errors import DataError
 from permix.kernels.streams import draw_key
 
@@ -197,7 +197,7 @@ class ShardedState(ListState):
         self.placing = self._placing_of(arrays)
         self._room_for(np.asarray(arrays["places"]))
         if self.n_clusters != self.placing.n_clusters:
-            raise DataError("the checkpoint's groups and how agents are placed do not fit together")
+            raise DataError(MISFIT)
         self.seen = self._look()
         self._restore_clusters(arrays)
 
@@ -218,12 +218,13 @@ class ShardedState(ListState):
             and edit_words.shape == (len(edits), n_items, 1)
             and np.shape(arrays["edit_theta"]) == (len(edits), n_stages, 2)
             and all(_are_places(each, n_items) for each in (words, *edit_words))
+            and bool(((edits[:, :3] >= 0) & (edits[:, :3] < n + len(edits))).all())
         )
         if not proper:
             raise DataError("the checkpoint's placing of agents is damaged")
         found = []
-        for at, (*clusters, agent, splits) in enumerate(edits.tolist()):
-            division = Division(
+        for at, (first, second, last, agent, splits) in enumerate(edits.tolist()):
+            division: Division | None = Division(
                 edit_words[at],
                 np.ascontiguousarray(arrays["edit_theta"][at]),
                 float(arrays["edit_odds"][at]),
@@ -231,7 +232,8 @@ class ShardedState(ListState):
                 np.ascontiguousarray(arrays["edit_division_keys"][at]),
             )
             own_key = np.ascontiguousarray(arrays["edit_keys"][at])
-            found.append(Edit(*clusters, division if splits else None, agent, own_key))
+            division = division if splits else None
+            found.append(Edit(first, second, last, division, agent, own_key))
         return Placing(words, theta, log_shares, key, seated, tuple(found), self.chain)
 
 

@@ -38,8 +38,8 @@ class Division(NamedTuple):
 class Edit(NamedTuple):
     """A change of who belongs where.
 
-    With a division, a split of cluster ``first``: those on side 2 become cluster ``second``, the last. With an
-    agent, this one becomes cluster ``second``, alone. With neither, a merge of ``second`` with ``first``;
+    With a division, a split of cluster ``first``: those on side 2 become cluster ``second``, the last. With
+    an agent, this one becomes cluster ``second``, alone. With neither, a merge of ``second`` with ``first``;
     then cluster ``last`` takes the place of ``second``.
     """
 
@@ -170,7 +170,7 @@ def on_shard(shard: Shard) -> OnShard:
 def labels_of(shard: Shard, shape: Shape, placing: Placing) -> Array:
     """Return the cluster of every agent of a shard."""
     here, names = on_shard(shard), placing.names
-    known: tuple[tuple[bytes, ...], Array] | None = shard.memo.get(("labels", placing.chain))
+    known: tuple[tuple[bytes, ...], Array] | None = shard.memo.get(f"labels of chain {placing.chain}")
     if known is not None and known[0] == names:
         return known[1]
     if known is not None and known[0] == names[: len(known[0])]:
@@ -179,7 +179,7 @@ def labels_of(shard: Shard, shape: Shape, placing: Placing) -> Array:
         done, labels = 0, _placed(here, shape, placing)
     for edit in placing.edits[done:]:
         _apply(here, shape, edit, labels)
-    shard.memo["labels", placing.chain] = names, labels
+    shard.memo[f"labels of chain {placing.chain}"] = names, labels
     return labels
 
 
@@ -293,9 +293,7 @@ def divide(shard: Shard, shared: tuple[Shape, Placing, tuple[int, int], Division
     return _counted(here, shape, side, logs, division)
 
 
-def _counted(
-    here: OnShard, shape: Shape, side: Array, side_logs: Array | None, division: Division
-) -> Sides:
+def _counted(here: OnShard, shape: Shape, side: Array, side_logs: Array | None, division: Division) -> Sides:
     pairs = np.zeros((2, *shape.pairs))
     count_pairs(here.lists, (side - 1).astype(np.int32), 2, pairs)
     sizes = np.bincount(side, minlength=3)[1:]

@@ -1,0 +1,28 @@
+"""Shares of groups of rows: over draws where they recur, of the members where they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from permix.reporting.partition_sections import LineGroup, drawn_shares, groups_table, sizes_figure
+
+
+def test_a_group_that_recurs_nowhere_has_the_share_of_its_members():
+    """A third group of 20 is shown, which draws hold in the second: over draws its share would be 0."""
+    labels = np.repeat([0, 1, 2], [50, 30, 20])
+    draws = np.repeat([0, 1], [50, 50])[None, None].repeat(4, axis=1)
+    shares = drawn_shares(draws, labels, [1, 1, 0])
+    assert shares[0] == pytest.approx((0.5, 0.5, 0.5))
+    assert shares[2] == (0.2, None, None)
+    assert drawn_shares(draws, labels, [1, 1, 1])[2][0] == 0.0  # what is shown beside 20 members otherwise
+
+    groups = [
+        LineGroup(n, *share, 0.9, int(share[1] is not None))
+        for n, share in zip((50, 30, 20), shares, strict=True)
+    ]
+    table = groups_table(groups, 1, "rows")
+    assert [row[1:3] for row in table.rows][2] == (20, "20%")
+    assert "of groups that no chain has, the share of the members" in table.note
+    assert "the share of the members" not in groups_table(groups[:1], 1, "rows").note
+    assert "recur in no chain" in sizes_figure(groups, "rows").description
