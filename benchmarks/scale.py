@@ -87,9 +87,10 @@ def measure(folder: str, on_dask: bool, few: bool, n_sweeps: int) -> dict[str, A
     rounds = sharded.ShardedRounds(data, N_GROUPS, 7.0)
     sweeps = [timed(lambda: rounds.e_step(components, None, True)) for _ in range(n_sweeps)]
     later = sorted(sweep[:2] for sweep in sweeps[1:])[(len(sweeps) - 1) // 2]
-    n_tasks = 2 if on_dask else data.n_shards
-    sent = len(pickle.dumps((rounds.grids, components, True))) * n_tasks + len(pickle.dumps(data.recipes))
-    gotten = n_tasks * len(pickle.dumps(sweeps[0][2]))
+    sent = gotten = 0  # nothing travels within a process
+    if on_dask:
+        sent = 2 * len(pickle.dumps((rounds.grids, components, True))) + len(pickle.dumps(data.recipes))
+        gotten = 2 * len(pickle.dumps(sweeps[0][2]))
     memory = max(gigabytes for _, gigabytes in everywhere())
     if client is not None:
         client.close()
