@@ -215,7 +215,7 @@ class Climbed(NamedTuple):
     run: Run
     reached: Array
     interrupted: bool
-    points: list[Any] = []  # where each start ended, if there are several
+    points: tuple[Any, ...] = ()  # where each start ended, if there are several
 
 
 def best_of_restarts(
@@ -352,4 +352,4 @@ def _several(
             if settings.inference == "em":
                 point = weighted(point, best.point.components.weights)
             best = climb(point, data, settings.max_iter, settings.tol, follow)  # one pass if interrupted
-    return Climbed(best, np.array(reached), interrupts.interrupted, points)
+    return Climbed(best, np.array(reached), interrupts.interrupted, tuple(points))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import lgamma
@@ -259,7 +260,7 @@ def _climbed(
     )
 
 
-def _found_by_others(points: list[Any], shown: AngleData, labels: Array) -> Array:
+def _found_by_others(points: Sequence[Any], shown: AngleData, labels: Array) -> Array:
     """Return the share of the other starts that find each component, by agents in common."""
     counts, others = np.asarray(shown.counts, dtype=np.int64), []
     for point in points:
