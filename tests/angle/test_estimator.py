@@ -6,6 +6,7 @@ import math
 import pickle
 import signal
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from permix.angle import ascent as angle_ascent
 from permix.angle.ascent import climb, first_point
 from permix.angle.components import AnglePrior, cap_of, largest_concentration
 from permix.angle.data import AngleData
+from permix.angle.fit import _found_by_others
 from permix.angle.parameters import AngleParameters
 from permix.angle.results import criteria
 from permix.errors import ConvergenceWarning, DataError, ParameterError, PermixWarning
@@ -598,3 +600,31 @@ def test_strange_data(inference, normalizer):
             np.testing.assert_allclose(model._fit.probabilities.sum(axis=1), 1.0)
             assert np.isfinite(model.score_samples(table)).all()
             assert model.consensus().shape[0] == k * table.n_items
+
+
+def test_starts_that_divide_otherwise_do_not_find_a_group():
+    """Three starts, agents counted as often as rows say."""
+
+    class Shown:
+        n_rows, counts = 4, np.array([3, 1, 5, 1])
+
+        def posterior(self, tilts, offsets, *, probabilities):
+            probabilities[:] = np.eye(3)[tilts]
+
+    splits = ([0, 0, 1, 1], [2, 2, 0, 0], [2, 0, 1, 0])
+    points = [SimpleNamespace(tilts=np.array(split), offsets=np.zeros(3)) for split in splits]
+    best = np.array([0, 0, 1, 1])
+    assert _found_by_others(points, Shown(), best).tolist() == [1.0, 1.0, 0.0]  # 3 of 4, and 5 of 6
+    points[2].tilts = np.array([0, 1, 1, 0])  # 3 of 5, and 5 of 7
+    assert _found_by_others(points, Shown(), best).tolist() == [1.0, 1.0, 0.0]
+    points[2].tilts = np.array([0, 1, 0, 1])  # 3 of 9, and 5 of 9
+    assert _found_by_others(points, Shown(), best).tolist() == [0.5, 0.5, 0.0]
+
+
+def test_the_groups_of_several_starts_recur_and_those_of_one_are_not_known():
+    far = [permix.Mallows(range(5), 0.15), permix.Mallows([4, 3, 2, 1, 0], 0.15, items=range(5))]
+    rng = np.random.default_rng(3)
+    votes = permix.Rankings.concat([camp.sample(60, rng) for camp in far])
+    fits = [AngleMixture(2, n_init=n, random_state=0, progress=False).fit(votes)._fit for n in (3, 1)]
+    assert fits[0].memberships().recur.tolist() == [1.0, 1.0]
+    assert fits[1].memberships().recur is None

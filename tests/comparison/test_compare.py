@@ -13,6 +13,7 @@ import pytest
 import permix
 from permix.comparison.auto import late_ones
 from permix.comparison.compare import STOPPED, Clock, Engine, compare
+from permix.comparison.tables import comparison_report, print_comparison
 from permix.datasets import make_mallows_mixture
 from permix.errors import DataError, PermixWarning
 from permix.runtime.executors import Here
@@ -59,6 +60,13 @@ def test_answers_without_order_beat_no_baseline():
     found = compare(votes, QUICK, random_state=0)
     assert not found.beats_baseline
     assert found.verdict.startswith("No model predicts agents that were held out better than")
+
+
+def test_where_stability_is_not_known_the_table_says_why(found, capsys):
+    print_comparison(comparison_report(found), "votes")
+    out = capsys.readouterr().out
+    assert out.count("stable -: mean-shift ran once, or found one group") == 1
+    assert any(line.split()[:1] == ["mean-shift"] and "-" in line.split() for line in out.splitlines())
 
 
 def test_a_part_is_drawn_and_told(camps):

@@ -42,6 +42,8 @@ def _pack(fit: AngleFit) -> Content:
     arrays |= {name: getattr(fit.components, name) for name in ("directions", "concentrations")}
     arrays |= {name: getattr(fit, name) for name in OF_FIT}
     arrays |= parts.pack_sampled_from(fit)
+    if fit.recur is not None:
+        arrays["recur"] = fit.recur
     if fit.variational is not None:
         arrays |= {f"variational/{name}": getattr(fit.variational, name) for name in VARIATIONAL}
     if fit.evidence is not None:
@@ -93,6 +95,7 @@ def _build(saved: Saved) -> AngleFit:
         draws=draws,
         baselines=arrays.get("baselines"),
         sampled_from=parts.sampled_from(arrays),
+        recur=arrays.get("recur"),
         **kept,
     )
 
@@ -129,6 +132,7 @@ SCHEMA = Schema(
         "start_objectives": field("real", "starts?", where=fields.finite),
         "guarded": field("bool", "groups"),
         "agreed": field("int64", "groups", where=fields.below("items")),
+        "recur": field("real", "groups", where=fields.not_negative, optional=True),
         "sampled_from": parts.SAMPLED_FROM,
         **{f"variational/{name}": about for name, about in VARIATIONAL.items()},
         "evidence": field("real", 2, where=fields.not_negative, optional=True),

@@ -210,11 +210,12 @@ def climb(
 
 
 class Climbed(NamedTuple):
-    """The best run, and what every start reached (scaled to all agents where tried on a part)."""
+    """The best run, and what every start reached (scaled to all agents where tried on a part), and where."""
 
     run: Run
     reached: Array
     interrupted: bool
+    points: tuple[Any, ...] = ()  # where each start ended, if there are several
 
 
 def best_of_restarts(
@@ -321,6 +322,7 @@ def _several(
     scale = data.n_agents / trial.n_agents
     best: Run | None = None
     reached: list[float] = []
+    points = []
     with Interrupts() as interrupts:
 
         def follow(objective: float) -> bool:
@@ -338,6 +340,7 @@ def _several(
                 point = weighted(point, weights)
             run = climb(point, trial, quick.max_iter, quick.tol, follow)
             reached.append(run.objective * scale)
+            points.append(run.point)
             if best is None or run.objective > best.objective:
                 best = run
             if interrupts.stopped:
@@ -349,4 +352,4 @@ def _several(
             if settings.inference == "em":
                 point = weighted(point, best.point.components.weights)
             best = climb(point, data, settings.max_iter, settings.tol, follow)  # one pass if interrupted
-    return Climbed(best, np.array(reached), interrupts.interrupted)
+    return Climbed(best, np.array(reached), interrupts.interrupted, tuple(points))

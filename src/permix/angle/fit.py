@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import lgamma
@@ -30,6 +31,7 @@ from permix.distributions.base import Estimate
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.estimators.known import NOTHING, Known, Memberships
 from permix.posterior import warn_if_chains_disagree
+from permix.posterior.estimated import recurrence_of
 from permix.runtime.fingerprint import digest
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
@@ -86,6 +88,8 @@ class AngleFit:
     interrupted: bool = False
     # Mean scores of the data under permix.estimators.baselines.KEPT, where they were asked for.
     baselines: Array | None = None
+    # Share of the chains, or of the other starts, that find each component; None where it is not known.
+    recur: Array | None = None
     # How many agents were fitted, where data were in shards and rows are a random sample of those agents.
     sampled_from: int | None = None
     known: Known = NOTHING  # of the rows and items, beside what was fitted
@@ -103,7 +107,7 @@ class AngleFit:
     def memberships(self) -> Memberships:
         """Return to which groups rows belong."""
         k = self.probabilities.shape[1]
-        return Memberships(self.labels, k, self.counts, probabilities=self.probabilities)
+        return Memberships(self.labels, k, self.counts, probabilities=self.probabilities, recur=self.recur)
 
     @property
     def labels(self) -> Array:
@@ -233,6 +237,10 @@ def _climbed(
     if settings.n_components > 1:
         shown.posterior(point.tilts[order], point.offsets[order], probabilities=probabilities)
     components = components.taken(order)
+    recur = None
+    if smaller is None and len(climbed.points) > 1 and settings.n_components > 1:
+        # A mixture that a smaller one led to is one of many that are compared.
+        recur = _found_by_others(climbed.points, shown, probabilities.argmax(axis=1))
     found: dict[str, Any] = {"agreed": _agreed(components, data)} if q is None else {}
     if q is not None:
         found = {"objective": run.objective, "variational": q.taken(order)}
@@ -248,7 +256,20 @@ def _climbed(
         guarded=point.guarded[order],
         converged=run.converged,
         interrupted=climbed.interrupted,
+        recur=recur,
     )
+
+
+def _found_by_others(points: Sequence[Any], shown: AngleData, labels: Array) -> Array:
+    """Return the share of the other starts that find each component, by agents in common."""
+    counts, others = np.asarray(shown.counts, dtype=np.int64), []
+    for point in points:
+        probabilities = np.empty((shown.n_rows, len(point.offsets)))
+        shown.posterior(point.tilts, point.offsets, probabilities=probabilities)
+        others.append(np.repeat(probabilities.argmax(axis=1), counts))
+    found = recurrence_of(np.array(others)[:, None], np.repeat(labels, counts)).n_chains
+    found = np.pad(found, (0, len(points[0].offsets) - len(found)))  # the last may be nobody's
+    return np.maximum(found - 1, 0) / (len(points) - 1)
 
 
 def _fit_shards(data: Sharded, settings: AngleParameters) -> AngleFit:
@@ -397,11 +418,17 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
     components = AngleComponents(data.items, *means, model.normalizer)
     most = largest_concentration(data.n_items) if model.normalizer == "vmf" else np.inf
     warn_if_chains_disagree(draws)
+    probabilities, recur = _shares(draws, data, components.n_components), None
+    if components.n_components > 1 and len(kappas) > 1:
+        labels = probabilities.argmax(axis=1)[data.rankings.rows_of_agents()]
+        found = recurrence_of(arrays["labels"], labels).n_chains
+        recur = np.pad(found, (0, components.n_components - len(found))) / len(kappas)
     return _fitted(
         data,
         settings,
         components,
-        probabilities=_shares(draws, data, components.n_components),
+        probabilities=probabilities,
+        recur=recur,
         history=arrays["log_likelihood" if data.is_full else "completed_log_likelihood"].mean(axis=0),
         draws=draws,
         guarded=kappas.max(axis=(0, 1)) > 0.999 * most,

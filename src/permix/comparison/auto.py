@@ -203,7 +203,7 @@ def fit_auto(
         try:
             compared = compare(
                 data,
-                max_size=most if n > most else None,
+                max_size=max(most, 8),
                 minutes=limit / 60.0,
                 n_jobs=n_jobs,
                 progress=progress,

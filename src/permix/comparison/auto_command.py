@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from permix.cli.command import SHARED, Option
 from permix.comparison.command import OPTIONS as COMPARING
-from permix.comparison.command import a_form
+from permix.comparison.command import a_form, minutes_left
 from permix.estimators.registry import part
 
 # What the time is spent on, at most, where nobody says.
@@ -41,13 +42,14 @@ def run_auto(file: Path, output: Path, values: dict[str, Any]) -> None:
     check_names(output, values["picture"])
     check_targets([path for path in wanted if path is not None], [file], values["force"])
     say = _quiet if quiet else _say
+    began = time.monotonic()
     with speaking_options(FLAGS):
         read = read_any(file, values)
         say(f"{file.name} is read as {a_form(read.form.name)} ({read.why})")
         with running_fit():
             found = part("permix.comparison.auto:fit_auto")(
                 read.table,
-                minutes=MINUTES if values["minutes"] is None else values["minutes"],
+                minutes=minutes_left(MINUTES if values["minutes"] is None else values["minutes"], began),
                 max_size=values["at_most"],
                 n_jobs=values["jobs"],
                 progress=False if quiet else None,

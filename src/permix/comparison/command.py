@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ def run_compare(file: Path, values: Mapping[str, Any]) -> None:
         raise typer.BadParameter(f"--output {output}: this is a table; end its name in .csv or .tsv")
     check_picture(picture)
     check_targets([path for path in (output, picture) if path is not None], [file], values["force"])
+    began = time.monotonic()
     with speaking_options(FLAGS):
         read = read_any(file, values)
         if not (quiet or as_json):
@@ -73,7 +75,7 @@ def run_compare(file: Path, values: Mapping[str, Any]) -> None:
                 test_size=values["test_size"],
                 n_folds=values["folds"],
                 max_size=values["at_most"],
-                minutes=values["minutes"],
+                minutes=minutes_left(values["minutes"], began),
                 n_jobs=values["jobs"],
                 progress=False if quiet or as_json else None,
                 random_state=values["seed"] or 0,
@@ -93,6 +95,13 @@ def run_compare(file: Path, values: Mapping[str, Any]) -> None:
         tables.print_comparison(report, file.name)
     if found.interrupted:
         raise typer.Exit(130)
+
+
+def minutes_left(minutes: float | None, began: float) -> float | None:
+    """Return what reading since then has left of a limit; a little, where it has left nothing."""
+    if minutes is None or minutes <= 0.0:  # which is refused where it is used
+        return minutes
+    return max(minutes - (time.monotonic() - began) / 60.0, 1e-6)
 
 
 def a_form(form: str) -> str:

@@ -28,6 +28,14 @@ from permix.runtime.seeds import RandomState, seed_sequence
 # Numbers of groups that finite mixtures choose from, and agents that each group should have at least.
 MOST_GROUPS = 10
 LEAST_AGENTS = 10
+# With a limit of time, models are compared on so many first, and on more if that is quick enough.
+FIRST = {"votes": 2000, "matrix": 10_000, "table": 1000}
+# Of the time left, for the first part and for others; if there is no result, so many times fewer are tried.
+FIRST_SHARE, LAST_SHARE, SMALLER, LEAST_LOOKED_AT = 0.75, 0.9, 4, 100
+# A larger part should take so much of the time left, if time grows as this power of the size.
+AFFORDED, GROWTH = 0.6, 1.2
+# Of the time of a model, the share for fitting it: the rest is for scoring.
+FITTING = 0.8
 # Of the time of a finite mixture, the share for choosing its number of groups.
 CHOOSING = 0.7
 # Words of a left-out model whose time ran out.
@@ -83,8 +91,10 @@ def compare(
     max_size : int, optional
         Look at no more than so many agents (cells, rows), drawn at random.
     minutes : float, optional
-        A limit: what is left of it is shared evenly by the models that are left. Chains are cut short, and a
-        model that has nothing to show by then is listed with that reason.
+        A limit: what is left of it is shared evenly by the models that are left. Large data are compared in
+        part first, and in as large a part as there is time for then (``max_size`` turns that off). Chains are
+        cut short, if need be their burn-in, too; a model that has nothing to show by then is listed with
+        that reason. What cannot be stopped, such as compiling on the first run, comes on top.
     n_jobs, progress
         As in every estimator.
     random_state : int, SeedSequence, Generator or None
@@ -124,25 +134,83 @@ def compare(
     >>> int(found.table.loc["mallows", "groups"])
     2
     """
-    form = form_of(data)
-    table = form.read(data)
-    limit = None if minutes is None else 60.0 * Real(above=0.0)("minutes", minutes)
-    clock = Clock(limit)
-    if limit is not None and executor is not None:
+    clock = Clock(None if minutes is None else 60.0 * Real(above=0.0)("minutes", minutes))
+    if minutes is not None and executor is not None:
         raise DataError(
             "give ", Argument("minutes"), " or an executor, not both: a limit is shared by models in turn"
         )
-    entropy = seed_sequence(random_state)
-    rng = np.random.default_rng(entropy)
+    form = form_of(data)
+    table = form.read(data)
     n_all = form.size(table)
     size = n_all if max_size is None else Whole(8)("max_size", max_size)
+    asked = Asked(form, table, models, test_size, n_folds, n_jobs, progress, keep_fits, executor)
+    entropy = seed_sequence(random_state)
+    if clock.limit is None or max_size is not None or n_all <= 2 * FIRST[form.name]:
+        return _compared(asked, min(size, n_all), entropy, clock)
+    return _in_time(asked, n_all, entropy, clock)
+
+
+class Asked(NamedTuple):
+    """What is to be compared on which data, and how."""
+
+    form: Form
+    table: Any
+    models: str | Iterable[str]
+    test_size: float | None
+    n_folds: int | None
+    n_jobs: int | None
+    progress: bool | None
+    keep_fits: bool
+    executor: Executor | None
+
+
+def _in_time(asked: Asked, n_all: int, entropy: np.random.SeedSequence, clock: Clock) -> ModelComparison:
+    """Compare on a part of the data, then on the largest that there is time for, judged by the last."""
+    size, found = FIRST[asked.form.name], None
+    while True:
+        began, left = time.monotonic(), clock.left or 0.0
+        share = FIRST_SHARE if found is None else LAST_SHARE
+        try:
+            larger = _compared(asked, size, entropy, Clock(share * left), fewer_for_time=size < n_all)
+        except (OutOfTime, KeyboardInterrupt) as error:
+            if found is not None:
+                return found if isinstance(error, OutOfTime) else _stopped(found)
+            size //= SMALLER
+            if isinstance(error, KeyboardInterrupt) or size < LEAST_LOOKED_AT:
+                raise
+            continue
+        if found is not None and len(larger.entries) < len(found.entries):
+            return _stopped(found) if larger.interrupted else found
+        found = larger
+        taken, left = time.monotonic() - began, clock.left or 0.0
+        # Work grows somewhat faster than data; what is compiled once is counted here, to be safe.
+        most = int(size * (AFFORDED * left / taken) ** (1.0 / GROWTH))
+        late = any(why == NO_TIME for why in found.left_out.values())
+        cut = late or any(entry.cut_short for entry in found.entries)
+        if found.interrupted or cut or size == n_all or most < 2 * size:
+            return found
+        size = min(most, n_all)
+
+
+def _stopped(found: ModelComparison) -> ModelComparison:
+    warnings.warn("stopped by the user; kept what was found on fewer", PermixWarning, stacklevel=4)
+    return replace(found, interrupted=True)
+
+
+def _compared(
+    asked: Asked, size: int, entropy: np.random.SeedSequence, clock: Clock, fewer_for_time: bool = False
+) -> ModelComparison:
+    """Compare on so many units."""
+    form, table, models = asked.form, asked.table, asked.models
+    n_all = form.size(table)
+    rng = np.random.default_rng(entropy)
     if size < n_all:
         table = form.some(table, size, rng)
     candidates, left_out = suiting(form, table, models)
-    folds = divided(form, table, test_size, n_folds, rng)
+    folds = divided(form, table, asked.test_size, asked.n_folds, rng)
     folds, n_left = _affordable(form, candidates, folds, rng)
-    engine = Engine(form, folds, entropy, n_jobs, clock, keep_fits, executor)
-    with Interrupts() as interrupts, Display(progress) as display:
+    engine = Engine(form, folds, entropy, asked.n_jobs, clock, asked.keep_fits, asked.executor)
+    with Interrupts() as interrupts, Display(asked.progress) as display:
         display.begin("comparing models", len(candidates) * len(folds))
         simple = suiting(form, table, "all")[0]
         scored, dropped = engine.run(candidates, interrupts, display)
@@ -161,7 +229,7 @@ def compare(
         raise DataError(f"no model could be compared: {why}")
     if stopped:
         done = ", ".join(entry.label for entry in scored)
-        warnings.warn(f"stopped by the user; kept what was finished: {done}", PermixWarning, stacklevel=2)
+        warnings.warn(f"stopped by the user; kept what was finished: {done}", PermixWarning, stacklevel=3)
     return comparison_of(
         form,
         scored,
@@ -175,6 +243,7 @@ def compare(
         n_looked_at=form.size(table),
         n_unscored=n_left,
         interrupted=stopped,
+        fewer_for_time=fewer_for_time,
     )
 
 
@@ -413,23 +482,25 @@ class Engine:
     def scored(self, candidate: Candidate, fold: int, seconds: float | None) -> Part | str:
         """Return what a model makes of one fold, or why it makes nothing of it."""
         label, began, (train, test) = candidate.way.label, time.monotonic(), self.folds[fold]
-        with warnings.catch_warnings(record=True) as caught, Deadline(seconds) as deadline:
+        for_fit = None if seconds is None else FITTING * seconds
+        with warnings.catch_warnings(record=True) as caught, Deadline(seconds) as for_all:
             warnings.simplefilter("always")
             try:
-                fit = self.fitted(candidate, train, self.seed(label, fold), seconds)
+                with Deadline(for_fit) as deadline:
+                    fit = self.fitted(candidate, train, self.seed(label, fold), for_fit)
                 cut_short, fitting = deadline.passed, time.monotonic() - began
                 improper = candidate.compared.improper(fit)
                 if improper is not None:
                     return improper
                 scores, errors = candidate.compared.score(fit, test, self.seed("score", fold))
             except KeyboardInterrupt:
-                return NO_TIME if deadline.passed else STOPPED
+                return NO_TIME if deadline.passed or for_all.passed else STOPPED
             except PermixError as error:
                 return f"failed: {error}"
         if not np.isfinite(scores).all():
             return f"makes {int((~np.isfinite(scores)).sum())} of the answers held out impossible"
         notes = tuple(str(w.message) for w in caught if issubclass(w.category, PermixWarning))
-        if seconds is not None and fitting >= ALL_BUT * CHOOSING * seconds:
+        if for_fit is not None and fitting >= ALL_BUT * CHOOSING * for_fit:
             notes = in_time_given(notes)
         found = groups_and_stability(fit)
         kept = fit if self.keep_fits else None

@@ -72,6 +72,8 @@ class ModelComparison:
         Held out, but left out of the scores of all models, since scoring takes one of them too long.
     interrupted : bool
         Whether the user stopped it before all models were compared.
+    fewer_for_time : bool
+        Whether ``n_looked_at`` is what the limit of time allowed.
 
     Notes
     -----
@@ -101,6 +103,7 @@ class ModelComparison:
     n_folds_asked: int
     n_unscored: int
     interrupted: bool
+    fewer_for_time: bool = False  # whether time allowed for no more than were looked at
     entries: tuple[Scored, ...] = ()  # models, the best first
     simple: Any = None  # the best baseline
     counts: Any = None  # how many agents each row stands for that was scored
@@ -133,6 +136,7 @@ def comparison_of(
     n_looked_at: int,
     n_unscored: int,
     interrupted: bool,
+    fewer_for_time: bool = False,
 ) -> ModelComparison:
     """Put models and baselines side by side."""
     import pandas as pd
@@ -167,8 +171,21 @@ def comparison_of(
     near = [entry.label for entry in models[1:] if _near(entry, best, counts)]
     gain, gain_error = paired(best, baseline, counts)
     beats = gain > CLEARLY * gain_error
+    said = [in_words(form, models, simple, counts, beats)]
+    if n_folds < n_folds_asked:
+        why = "the comparison was stopped" if interrupted else "time ran out"
+        verb = "was" if n_folds == 1 else "were"
+        said.append(
+            f"Only {n_folds} of {n_folds_asked} parts of the {form.unit}s {verb} held out and scored, since "
+            f"{why}: errors are larger than they need be."
+        )
+    if fewer_for_time:
+        said.append(
+            f"Models were compared on {n_looked_at:,} of {n_all:,} {form.unit}s, drawn at random: more could "
+            "not have been fitted in the time given."
+        )
     return ModelComparison(
-        verdict=in_words(form, models, simple, counts, beats),
+        verdict=" ".join(said),
         table=table,
         best=best.label,
         baseline=baseline.label.removesuffix(BASELINE),
@@ -185,6 +202,7 @@ def comparison_of(
         n_folds_asked=n_folds_asked,
         n_unscored=n_unscored,
         interrupted=interrupted,
+        fewer_for_time=fewer_for_time,
         entries=tuple(models),
         simple=baseline,
         counts=counts,

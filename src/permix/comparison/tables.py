@@ -8,6 +8,7 @@ from typing import Any
 
 from permix.cli.output import count_of, print_table, rounded, say
 from permix.comparison.result import BASELINE, ModelComparison
+from permix.estimators.wording import listed
 
 NATS = (
     "score: mean natural logarithm of the probability, in nats; 0.1 more is 10% more probable\n"
@@ -87,6 +88,13 @@ def _print_table(report: dict[str, Any], title: str) -> None:
     print_table(f"{title}: {_parts(report, unit)}", columns, [_row(row, report) for row in report["models"]])
     for line in NATS.format(unit=unit, member="an agent" if unit == "agent" else "a row").splitlines():
         say(line, "  ")
+    if alone := [row["model"] for row in report["models"] if _is_alone(row)]:
+        say(f"stable -: {listed(alone)} ran once, or found one group: nothing to compare it with", "  ")
+
+
+def _is_alone(row: dict[str, Any]) -> bool:
+    """Say whether a model has groups, and no other chains or restarts that could find them again."""
+    return not math.isnan(row["groups"]) and math.isnan(row["stability"])
 
 
 def _row(row: dict[str, Any], report: dict[str, Any]) -> list[Any]:
@@ -99,6 +107,6 @@ def _row(row: dict[str, Any], report: dict[str, Any]) -> list[Any]:
         "" if is_best else rounded(row["difference_error"], 4),
         "" if row["model"].removesuffix(BASELINE) == report["best_baseline"] else f"{row['times']:.3g}",
         "" if math.isnan(row["groups"]) else f"{row['groups']:g}",
-        "" if math.isnan(row["stability"]) else f"{row['stability']:.0%}",
+        "" if math.isnan(row["groups"]) else "-" if _is_alone(row) else f"{row['stability']:.0%}",
         f"{seconds} (cut short)" if row["cut_short"] is True else seconds,
     ]

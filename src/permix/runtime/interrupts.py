@@ -15,6 +15,9 @@ from typing import Any, Self
 
 import numpy as np
 
+# After so much of its time, work should have something to show at the end.
+HURRY = 0.5
+
 
 class Interrupts:
     """Notes Ctrl-C while work runs; use it as a context manager.
@@ -28,6 +31,7 @@ class Interrupts:
         #: 1 once work should end after its current step; compiled code watches it.
         self.flag = np.zeros(1, np.uint8)
         self.interrupted = False  # whether the user asked for that
+        self.hurried = False  # whether most of the time has gone: what only prepares a result should end
         self.installed = False  # whether this is the context that catches the signal
         self._inner: list[Interrupts] = []
         self._outer: Interrupts | None = None
@@ -92,6 +96,7 @@ class Deadline:
     """Ends work that begins within it after so many seconds, as Ctrl-C does; use it as a context manager.
 
     Work in the thread that opened it hears of it, and so does work that begins once time has run out.
+    After half of the time, contexts are ``hurried``: burn-in ends, so that there is something to show.
     ``seconds=None`` sets no limit.
 
     Examples
@@ -106,27 +111,32 @@ class Deadline:
         self.passed = False  # whether time has run out
         self._contexts: list[Interrupts] = []
         self._lock = threading.Lock()
-        self._timer: threading.Timer | None = None
+        self._hurried = False
+        self._timers: list[threading.Timer] = []
 
     def __enter__(self) -> Self:
         _here.deadlines.append(self)
         if self.seconds is not None and self.seconds <= 0.0:
             self.passed = True
         elif self.seconds is not None:
-            self._timer = threading.Timer(self.seconds, self._expire)
-            self._timer.daemon = True
-            self._timer.start()
+            times = ((HURRY * self.seconds, self._hurry), (self.seconds, self._expire))
+            for seconds, what in times:
+                timer = threading.Timer(seconds, what)
+                timer.daemon = True
+                timer.start()
+                self._timers.append(timer)
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in self._timers:
+            timer.cancel()
         _here.deadlines.remove(self)
 
     def add(self, context: Interrupts) -> None:
         """Let a context know when time runs out."""
         with self._lock:
             self._contexts.append(context)
+            context.hurried |= self._hurried
             if self.passed:
                 context.note()
 
@@ -135,6 +145,12 @@ class Deadline:
         with self._lock:
             if context in self._contexts:
                 self._contexts.remove(context)
+
+    def _hurry(self) -> None:
+        with self._lock:
+            self._hurried = True
+            for context in self._contexts:
+                context.hurried = True
 
     def _expire(self) -> None:
         with self._lock:

@@ -78,6 +78,7 @@ class Chain:
         self.monitor = Monitor(lengths[0], settings.n_burn_in, most_iterations=lengths[-1])
         self.blocks: list[Block] = []
         self.seconds = 0.0
+        self.n_burnt_in: int | None = None  # iterations of burn-in, where time was too short for all
         self._make_state, self._folder, self._interrupts = make_state, folder, interrupts
         self._rng = np.random.Generator(np.random.PCG64(seed))
         # Copied together, so that parts which both share stay shared within the chain.
@@ -119,6 +120,9 @@ class Chain:
         settings, monitor = self.settings, self.monitor
         end = self._iteration_of_draw(n_draws)
         while True:
+            if iteration < settings.n_burn_in and self._interrupts.hurried and self._folder is None:
+                # What there is time for: draws from where the chain has come to. A store is to be exact.
+                self.n_burnt_in, iteration = iteration, settings.n_burn_in
             if iteration % REFRESH == 0:
                 if self._folder is not None:
                     self._snapshot = self._take_snapshot(iteration, state)

@@ -259,6 +259,13 @@ def _collect(
             PermixWarning,
             stacklevel=3,
         )
+    burnt_in = [chain.n_burnt_in for chain in chains if chain.n_burnt_in is not None]
+    if burnt_in:
+        warnings.warn(
+            f"time was short: burn-in ended after {min(burnt_in):,} of {settings.n_burn_in:,} iterations",
+            PermixWarning,
+            stacklevel=3,
+        )
     names = list(dict.fromkeys(name for chain in chains for name in chain.tally))
     totals = np.array([[chain.tally.get(name, [0, 0]) for name in names] for chain in chains], np.int64)
     totals = totals.reshape(len(chains), len(names), 2)
