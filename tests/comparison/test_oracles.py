@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import permix
-from permix.comparison.compare import compare, suiting
+from permix.comparison.compare import Clock, compare, suiting
 from permix.comparison.forms import FORMS, divided
 from permix.comparison.result import Scored, paired
 from permix.estimators import registry
@@ -63,6 +63,16 @@ def test_scores_and_paired_errors_are_those_of_agents_one_by_one(toy_models, vot
     # The twin that does not pair: its error is another one, by far.
     unpaired = np.hypot(narrow.std(ddof=1), wide.std(ddof=1)) / np.sqrt(n)
     assert unpaired > 1.5 * error
+
+
+def test_a_comparison_cut_short_says_on_how_much_it_rests(toy_models, votes, monkeypatch):
+    whole = compare(votes, ["NARROW", "WIDE"], random_state=1, minutes=9.0)
+    assert (whole.n_folds, whole.n_folds_asked) == (3, 3)
+    assert "parts of the agents" not in whole.verdict
+    monkeypatch.setattr(Clock, "left", property(lambda clock: 1e-6))
+    found = compare(votes, ["NARROW", "WIDE"], random_state=1, minutes=9.0)
+    assert (found.n_folds, found.n_folds_asked) == (1, 3)
+    assert "Only 1 of 3 parts of the agents was held out and scored, since time ran out" in found.verdict
 
 
 def test_all_models_score_the_same_agents_who_were_not_fitted(toy_models, votes):

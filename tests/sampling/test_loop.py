@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.errors import DataError
+from permix.errors import DataError, PermixWarning
+from permix.runtime.interrupts import Deadline
 from permix.runtime.seeds import describe, rebuild, seed_sequence
 from permix.sampling import REFRESH
 from permix.sampling.draws import smallest
@@ -209,3 +210,34 @@ def test_seeds_reproduce_a_chain() -> None:
     rng = np.random.Generator(np.random.PCG64(rebuild(draws.seeds[1])))
     other = np.random.Generator(np.random.PCG64(np.random.SeedSequence(7).spawn(2)[1]))
     assert rng.random() == other.random()
+
+
+class Hurrying(Walk):
+    """At its eighth step of 60, half of the time has gone."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__()
+        self.deadline, self.n_steps = deadline, [0]
+
+    def __deepcopy__(self, memo: object) -> Hurrying:
+        return self
+
+    def step(self, rng: np.random.Generator, state: ToyState) -> Info:
+        self.n_steps[0] += 1
+        if self.n_steps[0] == 8:
+            self.deadline._hurry()
+        return super().step(rng, state)
+
+
+def test_burn_in_ends_where_half_of_the_time_has_gone_but_not_before_a_tenth(tmp_path) -> None:
+    for n_burn_in, ended in ((60, 8), (600, 60)):
+        deadline = Deadline(1e6)
+        move = Hurrying(deadline)
+        with deadline, pytest.warns(PermixWarning, match=f"after {ended} of {n_burn_in} "):
+            draws = run(n_draws=10, n_burn_in=n_burn_in, n_thin=3, n_chains=1, move=move)
+        assert (draws.n_draws, draws.interrupted) == (10, False)
+        assert move.n_steps[0] == ended + 30
+    with Deadline(1e6) as deadline:  # what is stored can be gone on with, to the same bits
+        move = Hurrying(deadline)
+        run(tmp_path / "store", n_draws=10, n_burn_in=60, n_thin=3, n_chains=1, move=move)
+    assert move.n_steps[0] == 60 + 30

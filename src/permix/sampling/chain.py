@@ -15,6 +15,8 @@ from permix.sampling.draws import LARGE, Block, Tally, length, on_disk, own_copy
 from permix.sampling.protocol import Array, ChainState, Move, MoveInfo
 from permix.sampling.store import ChainFolder, Snapshot
 
+# Where time is short, burn-in is so many times shorter at most.
+LEAST_BURN_IN = 10
 # Cached statistics are computed afresh at iterations that are multiples of this, in every run, and a
 # chain resumes only from such an iteration: that is why a resumed chain repeats an undisturbed one
 # to the last bit.
@@ -120,7 +122,8 @@ class Chain:
         settings, monitor = self.settings, self.monitor
         end = self._iteration_of_draw(n_draws)
         while True:
-            if iteration < settings.n_burn_in and self._interrupts.hurried and self._folder is None:
+            enough = settings.n_burn_in // LEAST_BURN_IN <= iteration < settings.n_burn_in
+            if enough and self._interrupts.hurried and self._folder is None:
                 # What there is time for: draws from where the chain has come to. A store is to be exact.
                 self.n_burnt_in, iteration = iteration, settings.n_burn_in
             if iteration % REFRESH == 0:
