@@ -12,14 +12,14 @@ from permix.kernels.bits import popcount
 from permix.kernels.fenwick import WORD, count_inversions
 from permix.kernels.jit import kernel
 
-KENDALL, CAYLEY, ULAM, FOOTRULE, SPEARMAN, HAMMING = range(6)
+KENDALL, FOOTRULE, SPEARMAN, CAYLEY, HAMMING, ULAM = range(6)
 METRICS = {
     "kendall": KENDALL,
-    "cayley": CAYLEY,
-    "ulam": ULAM,
     "footrule": FOOTRULE,
     "spearman": SPEARMAN,
+    "cayley": CAYLEY,
     "hamming": HAMMING,
+    "ulam": ULAM,
 }
 
 
@@ -73,7 +73,7 @@ def longest_increasing(x):
 def distance_between(metric, order_a, ranks_a, ranks_b, x):
     """Distance between two full rankings; ``x`` is scratch of one entry per item."""
     n = order_a.size
-    if metric >= FOOTRULE:
+    if metric in (FOOTRULE, SPEARMAN, HAMMING):
         total = 0
         for item in range(n):
             gap = abs(np.int64(ranks_a[item]) - np.int64(ranks_b[item]))

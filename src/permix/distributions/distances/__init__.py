@@ -1,0 +1,1 @@
+"""Six distances between full rankings: their sums over all rankings, and exact draws."""
