@@ -231,7 +231,7 @@ def test_a_column_of_a_file_without_header_is_left_out(run, folder):
     assert (code, "must run from 1" in err) == (1, True)
     (folder / "unnamed.csv").write_text("n,0,1\nm,1,1\nk,1,0\nl,0,0\n")
     command = ["fit", "cocluster", "unnamed.csv", "--no-header", "--draws", 5, "--burn-in", 2]
-    code, _, err = run(*command, "--ignore", 0, "-o", "fit.permix")
+    code, _, err = run(*command, "--ignore", 1, "-o", "fit.permix")
     assert code == 0, err
     assert "4 rows x 2 columns" in err
 

@@ -131,6 +131,7 @@ class ReadOptions(NamedTuple):
         """Read rankings or preferences from any format permix knows."""
         from permix.data import read
         from permix.data.io.categories import DIRECTIONS
+        from permix.data.io.kinds import kind_of
         from permix.data.io.text_files import plain_suffix
 
         file = self.file
@@ -139,7 +140,8 @@ class ReadOptions(NamedTuple):
         chosen = dict(self.given)
         order = chosen.get("categories")
         if order is not None:
-            if plain_suffix(file) != "cat" and chosen.get("layout") != "ratings":
+            named = plain_suffix(file) == "cat" or chosen.get("layout") == "ratings"
+            if not named and not (file.is_file() and kind_of(file).name == "preflib"):
                 raise typer.BadParameter(
                     f"--categories belongs to .cat files and to --layout ratings; {file} is another kind"
                 )

@@ -151,3 +151,10 @@ def test_damaged_copies(read):
         except PermixError:
             refused += 1
     assert refused > 20
+
+
+def test_metadata_whose_names_have_no_quotes(read):
+    votes = read('{ballotcount: 3, contest: "0020"}\n3:A>B\n')
+    assert (votes.metadata["BALLOTCOUNT"], votes.metadata["CONTEST"]) == (3, "0020")
+    with pytest.raises(FileFormatError, match="no JSON"):
+        read("{ballotcount: three}\n3:A>B\n")

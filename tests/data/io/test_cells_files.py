@@ -55,7 +55,24 @@ class TestWide:
     def test_row_names_without_header(self, put):
         cells = read_cells(put("Ann,5,1,3\nBo,1,2,3\n"), header=False)
         assert cells.row_names == ("Ann", "Bo")
-        assert cells.column_names is None or cells.column_names == ("1", "2", "3")
+        assert cells.column_names == ("2", "3", "4")  # as they are called in the file
+
+    def test_columns_without_names_are_called_by_their_place_from_1(self, put):
+        path = put("74,-7.5,99\n99,2.5,3.5\n", "m.csv")
+        assert same(read_cells(path, header=False, ignore=1), [[-7.5, 99], [2.5, 3.5]])
+        assert same(read_cells(path, header=False, ignore="v1"), [[-7.5, 99], [2.5, 3.5]])
+        cells = read_cells(path, header=False, group_columns="3")
+        assert cells.column_names is None
+        assert cells.covariates["3"].tolist() == [99.0, 3.5]
+        with pytest.raises(DataError, match="no column '0' to ignore; the columns are 1, 2, 3"):
+            read_cells(path, header=False, ignore=0)
+
+    def test_advice_about_a_column_without_a_name_leaves_that_column_out(self, put):
+        """It named the second column, and the option took the third."""
+        path = put("".join(f"{k % 3}.5,{7 * k},{k % 2}\n" for k in range(30)))
+        with pytest.warns(PermixWarning, match="column 2 has a different value in every row"):
+            assert read_cells(path, header=False).shape == (30, 3)
+        assert 7.0 not in read_cells(path, header=False, ignore=2).values
 
     def test_equal_entries_in_the_first_line(self, put):
         assert same(read_cells(put("1,1\n2,2\n")), [[1, 1], [2, 2]])

@@ -37,7 +37,13 @@ from permix.data.io.containers.numpy_files import read_sparse
 from permix.data.io.headers import NOTHING, has_header, is_number, split_header
 from permix.data.io.item_table import attributes_from
 from permix.data.io.polis import is_polis, kind_by_names, read_polis
-from permix.data.io.table_columns import Table, decimal_points, missing_mask, naturals
+from permix.data.io.table_columns import (
+    Table,
+    decimal_points,
+    missing_mask,
+    naturals,
+    refuse_commas_in_numbers,
+)
 from permix.data.io.text_files import PathLike, check_file, plain_suffix
 from permix.data.labels import Array, Label, as_column, as_objects, factorize, repeats
 from permix.errors import Argument, DataError, ParameterError, PermixWarning, Wording, about_parameters
@@ -201,7 +207,7 @@ def _read_cells(
         table = layout_of.latest(table, layout)
     elif repeated != "error":
         raise ParameterError("repeated", repeated, "'error' or 'last'")
-    origin = f"from {path}, without a header" if layout_of.has_no_names(table) else f"from {path}"
+    origin = f"from {path}, without a header" if table.numbered else f"from {path}"
     cells = _cells_of_table(table, layout, row_column, origin, codes, new_rows, from_text=True)
     if beside:
         cells = cells._with(covariates=_of_rows(whole, row, cells, from_text(beside)))
@@ -345,7 +351,8 @@ def _wide(
     shape = (table.n_rows, len(kept))
     row_names = index if named is None else [str(name) for name in _row_names(table, named)]
     column_names = [table.names[place] for place in kept]
-    unnamed = [str(name) for name in column_names] == [str(place) for place in range(len(kept))]
+    first = 1 if table.numbered else 0
+    unnamed = [str(name) for name in column_names] == [str(first + place) for place in range(len(kept))]
     columns = [table.columns[place] for place in kept]
     numeric = all(column.dtype.kind in "biuf" for column in columns)
     flat = np.column_stack([as_floats(c) if numeric else c.astype(object) for c in columns]).reshape(-1)
@@ -455,8 +462,8 @@ def _table_of_file(
         return has_header(path, fields, number=number, known=layout_of.is_usual_cell_name)
 
     found, lines = split_header(path, whole, header, decide)
-    names: list[Label] = list(range(len(lines.fields[0]))) if found is None else list(found)
-    table = Table.of_lines(path, names, lines)
-    if delimiter == ";":
-        table.columns[:] = [decimal_points(column) for column in table.columns]
+    names: list[Label] = list(range(1, len(lines.fields[0]) + 1)) if found is None else list(found)
+    table = Table.of_lines(path, names, lines)._replace(numbered=found is None)
+    table.columns[:] = [decimal_points(column, delimiter) for column in table.columns]
+    refuse_commas_in_numbers(table)
     return table

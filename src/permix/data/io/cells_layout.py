@@ -89,8 +89,8 @@ def long_has_header(path: PathLike, fields: list[list[str]], number: Callable[[s
 
 
 def has_no_names(table: Table) -> bool:
-    """Whether columns are called 0, 1, 2, …: nobody named them."""
-    return list(table.names) == list(range(len(table.names)))
+    """Whether nobody named the columns: a file without a header, or a frame whose columns count from 0."""
+    return table.numbered or list(table.names) == list(range(len(table.names)))
 
 
 def could_be_long(table: Table) -> bool:
@@ -188,7 +188,7 @@ def warn_of_identifiers(table: Table, kept: list[int], named: int | None) -> Non
     found = [place for place in kept if _identifies(table.columns[place])]
     if not found or 2 * len(found) > len(kept):  # where most are so, the matrix is made of such numbers
         return
-    name = table.names[found[0]] if not has_no_names(table) else found[0] + 1
+    name = table.names[found[0]]
     ignored = Wording("leave it out", f"--ignore {name} leaves it out")
     way_out: tuple[str | Argument | Wording, ...] = ("if it is no part of the matrix, ", ignored)
     if named is None and not has_no_names(table):

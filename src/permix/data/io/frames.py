@@ -11,8 +11,9 @@ import numpy as np
 
 from permix.data.io import headers
 from permix.data.io.containers.lines import read_lines
-from permix.data.io.table_columns import DECIMAL_COMMA
+from permix.data.io.table_columns import DECIMAL_COMMAS_BESIDE, decimal_points
 from permix.data.io.text_files import PathLike
+from permix.data.labels import as_objects
 from permix.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ def read_frame(
 
     ``delimiter`` and ``header`` are found where they are left out, as :func:`permix.read_table` does. Columns
     of numbers are numeric, others text as it stands; blank cells (and NA, N/A, NaN, NULL) are NaN. In files
-    separated by semicolons, a column all of whose entries are numbers such as ``1,5`` or ``12`` is numeric
-    too: that is how spreadsheets write where the decimal mark is a comma. A column without a name is called
+    separated by semicolons or tabs, a column all of whose entries are numbers such as ``1,5`` or ``12`` is
+    numeric too: that is how spreadsheets write where the decimal mark is a comma. Elsewhere, and
+    where they could be thousands, such columns are text. A column without a name is called
     ``unnamed1`` if it is the first, and so on; a saved pandas index is such a column. Where no line names the
     columns, they are called ``column1``, ``column2``, and so on.
     """
@@ -63,11 +65,10 @@ def read_frame(
         na_values=sorted(headers.NOTHING),
         low_memory=False,
     )
-    if delimiter == ";":
-        for name in names:
-            known = frame[name].dropna()
-            if infer_dtype(known) != "string" or not known.str.contains(",").any():
-                continue
-            if known.str.fullmatch(DECIMAL_COMMA).all():
-                frame[name] = known.str.replace(",", ".").astype(np.float64)
+    for name in names if delimiter in DECIMAL_COMMAS_BESIDE else ():
+        known = frame[name].dropna()
+        if infer_dtype(known) == "string" and known.str.contains(",").any():
+            read = decimal_points(as_objects(known.tolist()), delimiter)
+            if not any("," in entry for entry in read):
+                frame[name] = pd.Series(read.astype(np.float64), index=known.index)
     return frame

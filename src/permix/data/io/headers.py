@@ -17,7 +17,7 @@ import numpy as np
 from permix.data.cells_codes import stands_for_nothing
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.containers.lines import Lines
-from permix.data.io.table_columns import BLANK, DECIMAL_COMMA, refuse_same_names
+from permix.data.io.table_columns import BLANK, DECIMAL_COMMA, DECIMAL_COMMAS_BESIDE, refuse_same_names
 from permix.data.io.text_files import PathLike, shorten
 from permix.errors import Argument, DataError, FileFormatError, Message, PermixWarning, about_parameters
 
@@ -56,11 +56,11 @@ def is_usual_name(text: str) -> bool:
 
 
 def is_number(text: str, delimiter: str = ",") -> bool:
-    """Whether an entry is a number, or blank; where semicolons separate entries, 1,5 is a number."""
+    """Whether an entry is a number, or blank; where semicolons or tabs separate them, 1,5 is a number."""
     try:  # with _, Python's own way of grouping digits, files do not mean a number
         return text in NOTHING or ("_" not in text and float(text) is not None)
     except ValueError:
-        return delimiter == ";" and re.fullmatch(DECIMAL_COMMA, text) is not None
+        return delimiter in DECIMAL_COMMAS_BESIDE and re.fullmatch(DECIMAL_COMMA, text) is not None
 
 
 def split_header(

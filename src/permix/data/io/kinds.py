@@ -10,7 +10,7 @@ from permix.data.io.ballots.source import Source
 from permix.data.io.containers.lines import container
 from permix.data.io.containers.text import COLONS, guess_delimiter
 from permix.data.io.profiles import abif, blt, condorcet
-from permix.data.io.text_files import PREFLIB, PROFILES, TABLES, PathLike, plain_suffix
+from permix.data.io.text_files import PREFLIB, PROFILES, TABLES, TEXT_TABLES, PathLike, plain_suffix
 from permix.data.labels import some_names
 from permix.errors import DataError, Wording
 
@@ -23,6 +23,7 @@ TITLES = {
     "table": "Table",
 }
 _CONTAINERS = {"parquet": "Parquet", "excel": "Excel", "json": "JSON records", "text": "text"}
+_PREFLIB = re.compile(r"#\s*(FILE NAME|TITLE|DATA TYPE|NUMBER ALTERNATIVES)\s*:")
 _ORDERS = re.compile(r"[0-9]+ +1\n(0 +[0-9]+( +[0-9]+)+ *\n)+")
 
 
@@ -45,9 +46,11 @@ def kind_of(path: PathLike) -> Kind:
         return Kind("preflib", f"the ending .{ending}")
     if ending in PROFILES:
         return Kind(PROFILES[ending], f"the ending .{ending}")
-    if ending in TABLES:
-        return Kind("table", f"the ending .{ending}")
     source = Source(path)
+    if ending in TABLES:
+        if ending in TEXT_TABLES and _PREFLIB.match(_text(source)):
+            return Kind("preflib", "its header, which is that of PrefLib")
+        return Kind("table", f"the ending .{ending}")
     if source.is_zip:
         raise DataError(
             f"{path}: a zip of {some_names(source.names, 3)}. Of zips, exports of Dominion and Hart are read "
@@ -57,9 +60,7 @@ def kind_of(path: PathLike) -> Kind:
     held = container(path)
     if held != "text":
         return Kind("table", f"the content, which is {_CONTAINERS[held]}")
-    head = Source(path).head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
-    head = head.replace("\r\n", "\n")
-    found = _of_text(path, head)
+    found = _of_text(path, _text(source))
     if found is None:
         endings = ", ".join(f".{suffix}" for suffix in (*PREFLIB, *PROFILES, *TABLES))
         raise DataError(
@@ -71,10 +72,15 @@ def kind_of(path: PathLike) -> Kind:
     return found
 
 
+def _text(source: Source) -> str:
+    head = source.head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
+    return head.replace("\r\n", "\n")
+
+
 def _of_text(path: PathLike, head: str) -> Kind | None:
     if not head.strip() or "\0" in head or head.count("\ufffd") > 5:
         return None
-    if re.match(r"#\s*(FILE NAME|TITLE|DATA TYPE|NUMBER ALTERNATIVES)\s*:", head):
+    if _PREFLIB.match(head):
         return Kind("preflib", "its header, which is that of PrefLib")
     if abif.looks_like(head):
         return Kind("abif", "lines of the form 'count: A>B'")

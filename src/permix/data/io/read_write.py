@@ -88,6 +88,8 @@ def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
     readers = [reader, tables.from_frame] if kind == "table" else [reader]
     taken = {name for taking in readers for name in inspect.signature(taking).parameters}
     _refuse_options(path, [name for name in options if name not in taken], kind)
+    if kind == "table" and {"skipped", "repeats"} & set(rules):
+        return clean(tables.read_marked(path, **options), **rules)
     found: Rankings | Preferences = reader(path, **options)
     if rules:
         return clean(found, **rules)
@@ -117,7 +119,7 @@ def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
     """Say which names may be of one item; where rules are given, the audit says so."""
     alike = names_alike([name for name in found.items if isinstance(name, str)])
     if alike:
-        said = f"{path}: {some_names(alike[0])} look alike, and are two items"
+        said = f"{path}: {some_names(alike[0])} look alike, and are {len(alike[0])} items"
         more = f" ({len(alike) - 1} more such names)" if len(alike) > 1 else ""
         warnings.warn(
             PermixWarning(f"{said}{more}; ", Argument("names", "merge"), " joins them"), stacklevel=4

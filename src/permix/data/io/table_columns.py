@@ -16,6 +16,8 @@ from permix.errors import Argument, DataError, FileFormatError, Part
 
 BLANK = frozenset({"", "NA", "NaN", "nan", "N/A", "n/a", "#N/A", "NULL", "null", "<NA>"})
 DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
+# Where the comma that a number may have separates no entries.
+DECIMAL_COMMAS_BESIDE = (";", "\t")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")  # fits 64 bits; longer ones stay text
 
 
@@ -161,12 +163,33 @@ def numbers_of(table: Table, place: int, what: str, *way_out: Part) -> Array:
     return values
 
 
-def decimal_points(column: Array) -> Array:
-    """Read 1,5 as 1.5 where all entries are such numbers: so spreadsheets write where the mark is a comma."""
+def decimal_points(column: Array, delimiter: str) -> Array:
+    """Read 1,5 as 1.5 where all entries are such numbers: so spreadsheets write where the mark is a comma.
+
+    Between semicolons it is one. Between tabs 1,234 may be a thousand: there some number must tell.
+    """
     entries = column.tolist()
-    if not all(entry in BLANK or re.fullmatch(DECIMAL_COMMA, entry) for entry in entries):
+    if delimiter not in DECIMAL_COMMAS_BESIDE or not all(
+        entry in BLANK or re.fullmatch(DECIMAL_COMMA, entry) for entry in entries
+    ):
+        return column
+    if delimiter == "\t" and not any(re.search(r",(?![0-9]{3}(?![0-9]))", entry) for entry in entries):
         return column
     return as_objects([entry.replace(",", ".") for entry in entries])
+
+
+def refuse_commas_in_numbers(table: Table) -> None:
+    """Refuse columns of numbers such as 1,5 where a comma says nothing: they would be taken for names."""
+    for name, column in zip(table.names, table.columns, strict=True):
+        entries = column.tolist()
+        commas = [row for row, entry in enumerate(entries) if isinstance(entry, str) and "," in entry]
+        if commas and all(entry in BLANK or re.fullmatch(DECIMAL_COMMA, str(entry)) for entry in entries):
+            said = (
+                f"{table.where(commas[0])}, column {name!r}: {entries[commas[0]]!r} could have decimals or "
+            )
+            raise DataError(
+                f"{said}be a number of thousands; write decimals with a point, thousands without a mark"
+            )
 
 
 def naturals(column: Array) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -14,12 +15,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from permix.data.attributes import Attributes, from_text
-from permix.data.ballots import Entry
+from permix.data.ballots import Ballots, Entry
 from permix.data.cells_codes import Missing, MissingCodes
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.forms import rank_words, surveys
 from permix.data.io.headers import (
     has_header,
+    is_number,
     is_usual_name,
     orders_have_header,
     split_header,
@@ -128,7 +130,8 @@ def from_frame(
     """
     table = Table.of_frame(frame)
     about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns, contest, categories)
-    return from_table(table, layout, items, *about, missing)
+    votes: Rankings | Preferences = from_table(table, layout, items, *about, missing)
+    return votes
 
 
 def read_table(
@@ -159,8 +162,24 @@ def read_table(
         if votes is not None:
             return votes
     noted: dict[str, Any] = {}
-    read = from_table(table, layout, **options, note=noted)
+    read: Rankings | Preferences = from_table(table, layout, **options, note=noted)
     return read._replaced(metadata={**read.metadata, **noted})
+
+
+def read_marked(
+    path: PathLike,
+    layout: str = "auto",
+    delimiter: str | None = None,
+    header: bool | None = None,
+    sheet: str | None = None,
+    **options: Any,
+) -> Rankings | Preferences | Ballots:
+    """Read a table as ``read_table`` does, but lists that need rules of cleaning as they were marked."""
+    noted: dict[str, Any] = {}
+    table = _table_of_file(path, delimiter, header, layout, sheet)
+    read = from_table(table, layout, **options, note=noted, marks=True)
+    known = {**read.metadata, **noted}
+    return replace(read, metadata=known) if isinstance(read, Ballots) else read._replaced(metadata=known)
 
 
 def _of_polis(path: PathLike, table: Table, options: dict[str, Any]) -> Preferences | None:
@@ -180,7 +199,14 @@ def _table_of_file(
     whole = read_lines(path, delimiter, sheet, ragged=layout == "orders")
     if header is None and not whole.named:
         whole = surveys.header_lines(path, whole)
-    decide = partial(has_header, path, known=is_known, numbers_may_be_names=True)
+    sides = comparisons.names_of_sides(whole.fields[0])
+    decide = partial(
+        has_header,
+        path,
+        number=partial(is_number, delimiter=whole.delimiter),
+        known=lambda name: is_known(name) or name in sides,
+        numbers_may_be_names=True,
+    )
     if layout == "orders":
         decide = partial(orders_have_header, path, known=is_known)
     found, lines = split_header(path, whole, header, decide)
@@ -192,8 +218,7 @@ def _table_of_file(
         if header is None:
             warn_of_no_header(path, lines.fields[0], ", ".join(names[:2]))
     table = Table.of_lines(path, list(names), lines)._replace(numbered=found is None)
-    if whole.delimiter == ";":
-        table.columns[:] = [decimal_points(column) for column in table.columns]
+    table.columns[:] = [decimal_points(column, whole.delimiter) for column in table.columns]
     return table
 
 
@@ -217,11 +242,13 @@ def from_table(
     categories: Iterable[str] | None = None,
     missing: Missing = None,
     note: dict[str, Any] | None = None,
-) -> Rankings | Preferences:
-    """Read a table by what its columns are called; see :func:`from_frame`.
+    marks: bool = False,
+) -> Any:
+    """Read rankings or preferences from a table by what its columns are called; see :func:`from_frame`.
 
     ``note`` takes what else is known: ``LAYOUT``, ``TABLE`` (its columns, and which names the agents) and
-    ``OTHER COLUMNS``, those of a form that are set apart.
+    ``OTHER COLUMNS``, those of a form that are set apart. With ``marks``, lists of items that have gaps, or
+    an item twice, are returned as Ballots.
     """
     note = {} if note is None else note
     table, beside = table.without(ignore).set_apart(group_columns)
@@ -344,10 +371,10 @@ def from_table(
     table, counts, covariates = spoken.table, spoken.counts, spoken.covariates
     agents = None if agent is None else table.filled(agent, FILL)
     below = _below(table, mark, unlisted or "below")
-    result: Rankings | Preferences
+    result: Rankings | Preferences | Ballots
     about = {"counts": counts, "agents": agents}
     if layout == "orders":
-        result = read_orders(table, names, detection.ordered_places(table, wide), below, **about)
+        result = read_orders(table, names, detection.ordered_places(table, wide), below, marks, **about)
     else:
         result = read_ranks(table, names, wide, below, **about)
     result = spoken.told(result)
@@ -394,12 +421,14 @@ class _Spoken(NamedTuple):
 
     def told(self, votes: Any) -> Any:
         """Return votes with what is known of the agents, and with what was left out."""
+        left_out = [Entry("rows without an answer", "left out", self.silent, left_out=self.silent)]
+        if isinstance(votes, Ballots):
+            return replace(votes, covariates=self.covariates, audit=tuple(left_out if self.silent else ()))
         if self.covariates:
             votes = votes._replaced(covariates=self.covariates)
         if not self.silent:
             return votes
-        entry = Entry("rows without an answer", "left out", self.silent, left_out=self.silent)
-        return votes._replaced(metadata={**votes.metadata, "CLEANING": [entry._asdict()]})
+        return votes._replaced(metadata={**votes.metadata, "CLEANING": [left_out[0]._asdict()]})
 
 
 def _of_agents(table: Table, covariates: Attributes, ids: Array, agents: Array) -> Attributes:

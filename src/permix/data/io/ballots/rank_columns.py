@@ -20,13 +20,12 @@ from permix.data.ballots import UNNAMED, Ballots, Entry
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Said, Source
 from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, USUAL_NAMES, plain
-from permix.data.io.containers.lines import read_lines
+from permix.data.io.containers.lines import container, read_lines
 from permix.data.io.containers.text import said_delimiter
 from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out, without_names_again
 from permix.data.io.layouts.counts import POINTS, may_count, without_marks
 from permix.data.io.layouts.detection import joined_items
 from permix.data.io.marks import refuse_sets, says_nobody, says_several
-from permix.data.io.text_files import EXCEL, TABLES, TEXT_TABLES, plain_suffix
 from permix.data.labels import Array
 from permix.errors import Argument, DataError, Part
 
@@ -80,10 +79,12 @@ class Header(NamedTuple):
 
 def recognized(source: Source) -> str | None:
     """Say by what the format is recognized; None where it is another."""
-    ending = plain_suffix(source.path)
-    if not source.is_one_file or ending not in TABLES:
+    if not source.is_one_file:
         return None
-    if ending in TEXT_TABLES:
+    held = container(source.path)
+    if held == "text":
+        if b"\0" in source.head:
+            return None
         names = _first_names(source)
     else:
         names = _table(source).names
@@ -91,7 +92,7 @@ def recognized(source: Source) -> str | None:
     if found is None or not set(source.said.all) <= set(names):
         return None
     looks = _looks(source, found)
-    is_sheet = ending in EXCEL
+    is_sheet = held == "excel"
     answers = looks.repeats and not looks.marks
     if not looks.names or answers or not (found.others or looks.marks or is_sheet or len(found.ranks) > 1):
         return None  # plain orders, ranks or answers: the reader of tables knows, or asks
@@ -280,7 +281,8 @@ def _counts(source: Source, numbers: Sequence[int], weights: Sequence[str] | Non
     for row, entry in enumerate(weights):
         if found[entry] < 0:
             raise DataError(
-                f"{source.path}, line {numbers[row]}: the weight {entry!r} is not a whole number from 0 on"
+                f"{source.path}, line {numbers[row]}: the weight {entry!r} is not a whole number from 0 on; "
+                "multiply all by the same number, or round"
             )
     return np.fromiter(map(found.__getitem__, weights), np.int64, n_rows)
 
@@ -306,9 +308,7 @@ def _table(source: Source) -> _Table:
     """Return the columns of a table; they are read once."""
     kept: dict[str, _Table] = source.kept
     if "rank columns" not in kept:
-        kept["rank columns"] = (
-            _of_lines(source) if plain_suffix(source.path) in TEXT_TABLES else _of_file(source)
-        )
+        kept["rank columns"] = _of_lines(source) if container(source.path) == "text" else _of_file(source)
     return kept["rank columns"]
 
 

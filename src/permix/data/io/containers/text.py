@@ -22,7 +22,8 @@ LOOKED_AT, LINES_LOOKED_AT = 100_000, 12
 def guess_delimiter(path: PathLike, text: str) -> str:
     """Return a tab for ``.tsv``, else the most frequent of ``, ; tab |`` in the header, outside quotes.
 
-    Where the first lines have none of them, and are numbers with blanks or ``::`` between them, these are.
+    Where the first lines have none of them, and are numbers with blanks or ``::`` between them, these are,
+    in a file called ``.csv`` as well: such a line would be taken for one name.
     """
     if plain_suffix(path) in ("tsv", "tab"):
         return "\t"
@@ -32,7 +33,7 @@ def guess_delimiter(path: PathLike, text: str) -> str:
     if best not in (begin or [""])[0] or (len(begin) > 1 and begin[0].count(best) != begin[1].count(best)):
         best = _most_steady(begin, best)  # the first line may be a title
     lines = text[:LOOKED_AT].lstrip().split("\n", 3)[:3]
-    if any(best in line for line in begin[:3]) or plain_suffix(path) == "csv":
+    if any(best in line for line in begin[:3]) or not begin:
         return best
     if all(_NUMBERS_BY_COLONS.fullmatch(line.strip()) for line in lines if line.strip()):
         return COLONS

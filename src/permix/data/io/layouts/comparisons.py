@@ -86,20 +86,37 @@ def _places(table: Table, names: Sequence[str]) -> list[int]:
     return [found.index(each) for name in names for each in (name, f"{name}id") if each in found]
 
 
-def sides_of(table: Table) -> Sides | None:
-    """Return the columns of the two items of each match, where there are such columns."""
-    found = [plain(name) for name in table.names]
+def sides_of(names: Sequence[Label]) -> Sides | None:
+    """Return the columns of the two items of each match, where there are columns called so."""
+    found = [plain(name) for name in names]
     for base in _BASES:
         for pair in _SUFFIXES:
-            for names in ([f"{base}{end}" for end in pair], [f"{end}{base}" for end in pair]):
-                if all(found.count(name) == 1 for name in names):
+            for both in ([f"{base}{end}" for end in pair], [f"{end}{base}" for end in pair]):
+                if all(found.count(name) == 1 for name in both):
                     numbered = ("1", "2")
                     first, second = (
                         frozenset([name, end, f"model{end}", number])
-                        for name, end, number in zip(names, pair, numbered, strict=True)
+                        for name, end, number in zip(both, pair, numbered, strict=True)
                     )
-                    return Sides(found.index(names[0]), found.index(names[1]), (first, second))
+                    return Sides(found.index(both[0]), found.index(both[1]), (first, second))
     return None
+
+
+def names_of_sides(names: Sequence[Label]) -> frozenset[Label]:
+    """Names of the columns of two sides, such as ``left`` and ``right``, beside one that says who won.
+
+    Winners may be called by them, so that they come back below and are names of columns all the same.
+    """
+    sides = sides_of(names)
+    if sides is None or not _tell_the_winner(names, sides):
+        return frozenset()
+    return frozenset([names[sides.first], names[sides.second]])
+
+
+def _tell_the_winner(names: Sequence[Label], sides: Sides) -> bool:
+    """Whether a column is called as one of winners is; beside a mere ``a`` and ``b``, it is ``winner``."""
+    bare = plain(names[sides.first]) in ("a", "x", "1")
+    return any(plain(name) in (_WINNER[:1] if bare else _WINNER) for name in names)
 
 
 def _one_hot(table: Table, sides: Sides) -> list[int]:
@@ -122,12 +139,10 @@ def detect(table: Table, agent: int | None) -> str | None:
         in_tasks and _places(table, _BOTH[:3])
     ):
         return "best-worst"
-    sides = sides_of(table)
-    if sides is not None and len(shown) <= 2 and not table.places("worse"):
-        named = plain(table.names[sides.first]) not in ("a", "x", "left", "1")
-        winner = _places(table, _WINNER if named else _WINNER[:1])
-        if winner or len(_one_hot(table, sides)) > 1:
-            return "matches"
+    sides = sides_of(table.names)
+    of_two = sides is not None and len(shown) <= 2 and not table.places("worse")
+    if sides is not None and of_two and (_tell_the_winner(table.names, sides) or _one_hot(table, sides)[1:]):
+        return "matches"
     if _places(table, _CHOSEN) and (len(shown) > 2 or listed or in_tasks):
         return "choices"
     return None
@@ -169,7 +184,7 @@ def compared(table: Table, layout: str, agent: int | None, ties: str) -> Compare
 
 
 def _matches(table: Table, ties: str) -> Compared:
-    sides = sides_of(table)
+    sides = sides_of(table.names)
     if sides is None:
         raise _no_columns(table, "the two items", "model_a and model_b, or item1 and item2")
     hot = _one_hot(table, sides)

@@ -9,6 +9,7 @@ import numpy as np
 
 from permix.data.io.column_names import plain
 from permix.data.io.table_columns import Table, is_blank, numbers, numbers_of
+from permix.data.io.text_files import shorten
 from permix.data.labels import Array, as_objects
 from permix.errors import Argument, DataError
 
@@ -41,7 +42,8 @@ def counts_of(table: Table, place: int) -> tuple[Table, Array, Array]:
     values = _whole_counts(table, place)
     bad = ~((values >= 0) & (values < 2**53) & (np.floor(values) == values))
     count = table.columns[place][np.argmax(bad)]
-    table.refuse(bad, f"count {count!r} is not a whole number from 0 on")
+    said = f"count {shorten(str(count), 30)!r} is not a whole number from 0 on"
+    table.refuse(bad, f"{said}; multiply all by the same number, or round")
     stated = np.flatnonzero(values > 0)
     if stated.size == 0:
         raise DataError(f"{table.source}: all counts are 0")

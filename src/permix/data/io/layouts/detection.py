@@ -368,7 +368,8 @@ def _long_advice(table: Table) -> tuple[str | Argument, ...]:
             f"values={ranked[0]!r}).reset_index() makes in pandas; then ",
             _RANKS,
         )
-    rated = numbers(table.columns[2]) is not None
+    second, third = (set(_entries(table, place)) for place in (1, 2))
+    rated = not second & third  # in comparisons some item is better in one and worse in another
     new = ("agent", "item", "rating") if rated else ("agent", "better", "worse")
     renamed = ", ".join(f"{old!r}: {name!r}" for old, name in zip(names, new, strict=True))
     return (

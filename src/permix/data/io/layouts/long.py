@@ -12,6 +12,7 @@ from permix.data.csr import indptr_of
 from permix.data.io.forms import scales
 from permix.data.io.layouts.comparisons import Compared
 from permix.data.io.table_columns import Table, naturals, numbers, numbers_of
+from permix.data.io.text_files import shorten
 from permix.data.labels import Array, Label, encode_agents, encode_items
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
@@ -136,7 +137,7 @@ def read_ratings(
         table, item, ids, counts = table.take(kept), item[kept], ids[kept], counts[kept]
         values = values[kept]
     odd = table.columns[rating][np.argmax(~np.isfinite(values))] if len(values) else None
-    table.refuse(~np.isfinite(values), f"rating {odd!r} is not a finite number")
+    table.refuse(~np.isfinite(values), f"rating {shorten(str(odd), 30)!r} is not a finite number")
     found, codes = encode_items(item, names, None, table.where)
     n_agents, agents, row_of = encode_agents(ids, None, table.where)
     table.refuse(codes < 0, "the item is missing; leave the row out")

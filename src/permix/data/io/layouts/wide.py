@@ -7,19 +7,29 @@ from typing import Any
 
 import numpy as np
 
+from permix.data.ballots import Ballots
 from permix.data.io.forms import scales
 from permix.data.io.layouts import detection
 from permix.data.io.table_columns import Table, naturals, numbers, numbers_of
 from permix.data.labels import Array, Label, clean_items, encode_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings, repeated_item
-from permix.errors import Argument, DataError, Wording
+from permix.errors import Argument, DataError, Part, Wording
 
 
 def read_orders(
-    table: Table, names: tuple[Label, ...] | None, places: list[int], below: Array, **about: Any
-) -> Rankings:
-    """Read rows that list items, best first."""
+    table: Table,
+    names: tuple[Label, ...] | None,
+    places: list[int],
+    below: Array,
+    marks: bool = False,
+    **about: Any,
+) -> Rankings | Ballots:
+    """Read rows that list items, best first.
+
+    ``marks`` says that rules are there for places left out and for items listed again: where rows have
+    some, the marks are returned.
+    """
     flat = naturals(np.column_stack([table.columns[place].astype(object) for place in places]).ravel())
     width = len(places)
     flat = _without_zeros(table, flat, width, names)
@@ -35,11 +45,34 @@ def read_orders(
     listed = orders >= 0
     table.refuse(~listed.any(axis=1), "no item is listed; drop the row")
     gap = (listed[:, 1:] & ~listed[:, :-1]).any(axis=1)
-    table.refuse(gap, "an entry is blank, but another follows; close the gap")
     row, item = repeated_item(orders, len(items))
+    if (gap.any() or row >= 0) and marks and below.all():
+        ballot, rank = np.nonzero(listed)
+        return Ballots(
+            items=tuple(items),
+            n_ranks=width,
+            ballot=ballot.astype(np.int64),
+            rank=rank.astype(np.int32),
+            item=orders[ballot, rank].astype(np.int32),
+            **about,
+        )
+    if gap.any():
+        raise DataError(
+            f"{table.where(int(np.argmax(gap)))}: an entry is blank, but another follows; close the gap, or ",
+            *_rule("skipped", "close-up", "moves later entries up, and counts such rows"),
+        )
     if row >= 0:
-        raise DataError(f"{table.where(row)}: {items[item]!r} is listed twice")
+        raise DataError(
+            f"{table.where(row)}: {items[item]!r} is listed twice; mend it, or ",
+            *_rule("repeats", "first", "takes the first entry, and counts such rows"),
+        )
     return Rankings._from_arrays(orders, items, unlisted_below=below, **about)
+
+
+def _rule(name: str, value: str, does: str) -> tuple[Part, ...]:
+    """Name a rule of cleaning, which files have and data frames do not."""
+    option = f"--{name} {value} {does}"
+    return (Wording(f"permix.read(path, {name}={value!r}) {does}", option),)
 
 
 def refuse_numbers_among_names(table: Table, places: list[int]) -> None:

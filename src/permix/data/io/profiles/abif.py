@@ -30,6 +30,7 @@ _TOKEN = re.compile(r'\s*(?:\[([^\[\]]*)\]|("(?:[^"\\]|\\.)*")|([^\W\d]\w*))\s*'
 _RATING = re.compile(r"/\s*([-+]?[0-9]+(?:\.[0-9]+)?)\s*")
 _BALLOTS = re.compile(r"\s*([0-9]{1,15})\s*[:*](.*)", re.DOTALL)
 _EXTENDED = re.compile(r":\s*(\{.*\})\s*\Z")
+_BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(\s*:)")
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 # Of lines without the blanks at their ends.
 _LINE = re.compile(r"#.*|\{.*\}|=[^:]*:.*|[0-9]{1,15}\s*[:*](?!\s*[^\s\w\[\"]).*|ABIF\b.*")
@@ -135,9 +136,17 @@ def _fail(path: PathLike, line: int, why: str, text: str) -> FileFormatError:
     return FileFormatError(f"{path}, line {line}: {why}: {shorten(text)!r}", path, line)
 
 
+def _loads(text: str) -> Any:
+    """Return an object of JSON, also one whose names have no quotes: ``{ballotcount: 0}``."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(_BARE_KEY.sub(r'\1"\2"\3', text))
+
+
 def _about(path: PathLike, number: int, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        found = _loads(text)
     except (ValueError, RecursionError) as error:
         raise _fail(path, number, f"metadata that are no JSON ({error})", text) from error
     if not isinstance(found, dict):
