@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,7 @@ def test_a_narrow_screen_does_not_scroll_sideways(visit, pages, name):
 def test_tables_beside_pictures_are_whole_on_a_wide_screen(visit, pages, name):
     page = visit(pages / f"{name}.html", width=1200).page
     cut = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.ariaLabel)"
-    assert page.locator(".part > .scroll").evaluate_all(cut) == []
+    assert page.locator(".beside .scroll:not(.picture)").evaluate_all(cut) == []
 
 
 def test_names_from_strangers_run_nothing(visit, pages):
@@ -105,8 +107,12 @@ def test_it_prints(visit, pages, tmp_path):
 
 
 def test_the_first_stop_of_the_keyboard_skips_to_the_answer(visit, pages):
+    from playwright.sync_api import expect
+
     page = visit(pages / "MallowsMixture.html").page
+    # Each is asked for again until it holds: on a busy machine, keys take a while to do what they do.
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
+    expect(page.locator(":focus")).to_have_text("Skip to the answer")
     page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: url.endswith("#main"))
+    expect(page).to_have_url(re.compile("#main$"))
+    expect(page.locator("main")).to_be_focused()

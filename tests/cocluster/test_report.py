@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import warnings
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import permix
 from permix.cocluster.block_pictures import borders
 from permix.cocluster.cells.group_values import GroupValues
+from permix.cocluster.report import answer
 from permix.reporting import described, written
 
 
@@ -59,6 +62,47 @@ def test_the_report_names_the_columns_that_divide(model):
     text = written(described(model, checks=False, progress=False), "md")
     assert "Two groups of rows" in text
     assert "The matrix in the order of its groups" in text
+
+
+def test_the_answer_says_which_columns_are_one_group_and_where_rows_are_high(model):
+    told = answer(model._fit).sentences
+    fit, values = model._fit, GroupValues(model._fit)
+    n_groups = values.n_column_groups
+    assert told[1].startswith(f"The columns fall into {n_groups} groups: column group 1 (column ")
+    labels = fit.labels("column")
+    first = [f"column {j + 1}" for j in np.flatnonzero(labels == 1)[:2]]
+    assert f"column group 2 ({', '.join(first)}" in told[1]
+    _n, means = values.by_column_group
+    for k, sentence in enumerate(told[2 : 2 + values.n_groups]):
+        high, low = int(np.nanargmax(means[0, k])), int(np.nanargmin(means[0, k]))
+        assert f"is highest in column group {high + 1} (mean {means[0, k, high]:.3g})" in sentence
+        assert f"lowest in column group {low + 1} ({means[0, k, low]:.3g})" in sentence
+
+
+def test_a_number_of_column_groups_that_few_draws_have_is_not_said_alone(model):
+    arrays = dict(model._fit.draws.arrays)
+    arrays["n_column_groups"] = np.full_like(arrays["n_column_groups"], 7)
+    other = dataclasses.replace(model._fit, draws=dataclasses.replace(model._fit.draws, arrays=arrays))
+    assert "(7 groups in 90% of the draws): column group 1" in answer(other).sentences[1]
+    assert "of the draws)" not in answer(model._fit).sentences[1]
+
+
+def test_answers_of_words_and_of_yes_and_no():
+    rng = np.random.default_rng(2)
+    agree = np.array([[0.95, 0.05], [0.1, 0.9]])[np.repeat([0, 1], 20)][:, np.repeat([0, 1], 6)]
+    ones = (rng.random(agree.shape) < agree).astype(int)
+    rows, columns = (at.ravel() for at in np.indices(ones.shape))
+    texts = [f"Statement {j} is right." for j in range(12)]
+    words = permix.Cells.from_long(rows, columns, np.where(ones.ravel(), "agree", "disagree"))
+    model = fit_of(words.with_item_attributes({"text": texts}))
+    told = answer(model._fit).sentences
+    assert "Statement 0 is right, " in told[1]
+    assert "gree” most often in column group" in told[2]
+    # Checks name statements by their texts, and write shares as shares.
+    text = written(described(model, progress=False), "md")
+    assert "Column shares of " in text
+    assert re.search(r"\n\| column 1: Statement 0 is right\. \| \d+% \| \d+% to \d+% \|", text)
+    assert "has 1 most often in column group" in answer(fit_of(ones)._fit).sentences[2]
 
 
 def test_borders_are_lines_between_blocks():

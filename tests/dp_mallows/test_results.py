@@ -79,6 +79,26 @@ def test_center_table(fit):
         ClusterSummaries(fit).center_table(0, top=0)
 
 
+def test_places_are_not_widened_to_means(fit):
+    """An item that is first in nearly all draws stands first, though its mean place is 1.03."""
+    often = fit_of(labels=((0, 0, 0, 1, 1, 1, 0),) * 30)
+    often.clusters.centers[:] = [0, 1, 2, 3]
+    often.clusters.centers[0] = [1, 0, 2, 3]
+    for each in (fit, often):
+        found = ClusterSummaries(each)
+        for e in range(2):
+            ranks, _ = by_members(each, e)
+            low, high = found.place_intervals(e)
+            for place, item in enumerate(found.centers.orders[e].tolist(), start=1):
+                own = ranks[:, item] + 1
+                assert low[place - 1] == min(quantile(own, 0.05), place)
+                assert high[place - 1] == max(quantile(own, 0.95), place)
+    # The twin is the interval of the mean, which is a wider one.
+    assert [ends.tolist() for ends in ClusterSummaries(often).place_intervals(0)] == [[1, 2, 3, 4]] * 2
+    table = ClusterSummaries(often).center_table(0)
+    assert (table["rank_low"].tolist(), table["rank_high"].tolist()) == ([1, 1, 3, 4], [2, 2, 3, 4])
+
+
 def test_cluster_table(fit):
     table = ClusterSummaries(fit).group_table()
     assert table["size"].tolist() == [4, 3]

@@ -16,7 +16,8 @@ from permix.errors import DataError
 from permix.estimators.registry import MODELS
 from permix.reporting import described, written
 from permix.reporting.build import ORDER, answer_of, reporter
-from permix.reporting.content import Figure, Table
+from permix.reporting.content import Figure, Paragraph, Table
+from permix.reporting.html import _beside
 from tests.estimators.examples import EXAMPLES, fitted
 
 NAMES = sorted(name for name, model in MODELS.items() if reporter(model) is not None)
@@ -153,6 +154,18 @@ def test_the_same_fit_gives_the_same_bytes(reports, name, tmp_path):
     model.save(tmp_path / "f.permix")
     loaded = permix.report(permix.load(tmp_path / "f.permix"), checks=False)
     assert loaded == again
+
+
+def test_pictures_and_the_tables_that_follow_them_are_side_by_side():
+    figure, table = Figure("f", "d", "<svg/>", Table("n", (), ())), Table("t", (), ())
+    text = Paragraph("p")
+    assert _beside((text, figure, table, table, figure, text)) == [
+        (text,),
+        (figure, table),
+        (table,),
+        (figure,),
+        (text,),
+    ]
 
 
 def votes(items, n=40, seed=2):

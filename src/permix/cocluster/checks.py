@@ -11,6 +11,7 @@ from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.fit import BlockFit
 from permix.cocluster.mixed_predict import MixedDraw
 from permix.cocluster.simple import simple_predictives
+from permix.data.attributes import item_labels
 from permix.data.labels import Array
 from permix.errors import DataError
 from permix.estimators.checks import Whole
@@ -64,6 +65,8 @@ class Margins:
             list(names) if names is not None else [f"{what} {number + 1}" for number in range(n)]
             for what, names, n in named
         ]
+        if fit.known.items:  # statements are told by their texts, not by their numbers
+            self.names[1] = item_labels(self.names[1], fit.known.items)
         levels = getattr(fit.family, "levels", None) if fit.family.has_levels else None
         self.levels = [str(level) for level in levels or ()]
         self.value_of = np.empty(0)

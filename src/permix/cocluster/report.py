@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from permix.cocluster.block_pictures import cut_picture, matrix_picture
-from permix.cocluster.cells.group_values import GroupValues
+from permix.cocluster.cells.group_values import FEWEST_CELLS, SHARE_OF_1, GroupValues
 from permix.cocluster.fit import BlockFit, Side
 from permix.cocluster.results import SIDES, all_rows, groups_of, sample_note
 from permix.data.attributes import item_labels
@@ -25,11 +25,13 @@ from permix.reporting.content import (
 from permix.reporting.context import Context
 from permix.reporting.partition_sections import (
     LineGroup,
+    drawn_interval,
     drawn_shares,
     groups_table,
     how_many,
     numbers_section,
     sizes_figure,
+    span_of,
 )
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_chains, of_recurrence, verdict
@@ -108,11 +110,10 @@ def answer(fit: BlockFit) -> Answer:
     found = groups["row"].recurrence.n_chains.tolist()
     data = f"{count_of(all_rows(fit), 'row')} and {count_of(n_columns, 'column')}"
     said = [how_many(len(found), found, n_chains, "rows", data)]
-    n_groups = len(groups["column"].sizes)
-    said.append(f"The columns fall into {count_of(n_groups, 'group')}.")
+    names = column_names(fit)
+    said.append(column_sentence(fit, names))
     if fit.matrix is not None and len(found) > 1:
         values, rows = GroupValues(fit), line_groups(fit, "row")
-        names = column_names(fit)
         # Groups of nested cuts are numbered by their place.
         order = sorted(range(len(rows)), key=lambda k: -rows[k].size)
         said += [group_sentence(values, rows, names, k) for k in order[:SENTENCES]]
@@ -146,9 +147,49 @@ def group_sentence(values: GroupValues, rows: list[LineGroup], names: list[str],
         f"elsewhere {values.written(float(others[measure, k, column]))})"
         for measure, column in values.telling(k, NAMED)
     ]
-    if not told:
-        return f"{who}, does not stand apart in any single column."
-    return f"{who}, stands apart in {listed(told)}."
+    where = _of_blocks(values, k)
+    apart = f"stands apart in {listed(told)}" if told else "does not stand apart in any single column"
+    return f"{who}, {f'{where}, and ' if where else ''}{apart}."
+
+
+def _of_blocks(values: GroupValues, k: int) -> str:
+    """Say in which groups of columns a group of rows has most and least, where that is not the same."""
+    n, means = values.by_column_group
+    measure = values.leading
+    enough = np.flatnonzero(n[k] >= FEWEST_CELLS)
+    if len(enough) < 2:
+        return ""
+    most, least = (int(enough[pick(means[measure, k, enough])]) for pick in (np.argmax, np.argmin))
+    high, low = (values.written(float(means[measure, k, j])) for j in (most, least))
+    if high == low:
+        return ""
+    what = values.names[measure]
+    first, last = f"column group {most + 1}", f"column group {least + 1}"
+    if not values.is_share:
+        return f"is highest in {first} ({what} {high}) and lowest in {last} ({low})"
+    word = "1" if what == SHARE_OF_1 else f"“{what}”"
+    return f"has {word} most often in {first} ({high}) and least often in {last} ({low})"
+
+
+def column_sentence(fit: BlockFit, names: list[str]) -> str:
+    """Say into which groups the columns fall, and whether draws have as many."""
+    labels = groups_of(fit, "column").labels
+    sizes = np.bincount(labels)
+    if len(sizes) == 1:
+        return "The columns are one group."
+    low, high = drawn_interval(fit.draws.arrays["n_column_groups"])
+    often = "" if low <= len(sizes) <= high else f" ({span_of(low, high)} in 90% of the draws)"
+    told = []
+    for k in sorted(np.argsort(-sizes, kind="stable")[:SENTENCES].tolist()):
+        members = [
+            shown(names[j], IN_SENTENCES).rstrip(".") for j in np.flatnonzero(labels == k)[:NAMED].tolist()
+        ]
+        if sizes[k] > NAMED:
+            members.append(f"{sizes[k] - NAMED:,} more")
+        told.append(f"column group {k + 1} ({listed(members)})")
+    if len(sizes) > SENTENCES:
+        told.append(count_of(len(sizes) - SENTENCES, "smaller group"))
+    return f"The columns fall into {count_of(len(sizes), 'group')}{often}: {listed(told)}."
 
 
 def subtitle(fit: BlockFit) -> str:
@@ -213,7 +254,7 @@ def _column_part(fit: BlockFit, names: list[str], k: int) -> Section:
     entries = [names[j] for j in members[:MOST_MEMBERS].tolist()]
     if len(members) > MOST_MEMBERS:
         entries.append(f"… and {len(members) - MOST_MEMBERS:,} more")
-    title = f"Group {k + 1} of columns: {count_of(len(members), 'column')}"
+    title = f"Column group {k + 1}: {count_of(len(members), 'column')}"
     return Section(f"columns-{k + 1}", title, (Listing(tuple(entries)),))
 
 
@@ -262,7 +303,7 @@ def block_section(fit: BlockFit, values: GroupValues) -> Section:
                 "Of the filled cells where a group of rows meets a group of columns; empty if none.",
                 shown_,
                 [f"Rows, group {k + 1}" for k in range(n_rows)],
-                [str(j + 1) for j in range(n_columns)],
+                [f"Column group {j + 1}" for j in range(n_columns)],
                 corner="rows \\ columns",
                 low=ends[0],
                 high=ends[1],

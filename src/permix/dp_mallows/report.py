@@ -30,7 +30,6 @@ def found_groups(fit: DPMallowsFit, summaries: ClusterSummaries, *, sure: bool =
     groups = []
     n_chains = fit.draws.arrays["labels"].shape[0]
     for e in range(fit.n_clusters):
-        center = summaries.center_columns(e)
         low, high = summaries.share_intervals[:, e]
         groups.append(
             RankedGroup(
@@ -40,7 +39,7 @@ def found_groups(fit: DPMallowsFit, summaries: ClusterSummaries, *, sure: bool =
                 agents=int(fit.scaled_sizes[e]),
                 how_sure=float(summaries.how_sure[e]),
                 order=np.asarray(summaries.centers.orders[e]),
-                places=(center["rank_low"], center["rank_high"]),
+                places=summaries.place_intervals(e),
                 found=int(fit.recurrence.n_chains[e]),
                 facts=(("pairs unlike the center", f"{summaries.expected_distances[e]:.1f}"),),
             )

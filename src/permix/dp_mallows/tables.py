@@ -56,6 +56,7 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
     """One group; intervals are from 5 % to 95 %."""
     center = summaries.center_columns(e)
     low, high = summaries.share_intervals[:, e]
+    first, last = summaries.place_intervals(e)
     return {
         "agents": int(fit.scaled_sizes[e]),
         "share": float(summaries.shares[e]),
@@ -66,6 +67,8 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
         "expected_distance": float(summaries.expected_distances[e]),
         "center": [str(item) for item in center["item"]],
         **{name: center[name].tolist() for name in ("expected_rank", "rank_low", "rank_high")},
+        "place_low": first.tolist(),
+        "place_high": last.tolist(),
         "theta": summaries.theta[e].tolist(),
         "theta_low": summaries.theta_intervals[0, e].tolist(),
         "theta_high": summaries.theta_intervals[1, e].tolist(),
@@ -125,11 +128,11 @@ def _print_numbers(report: dict[str, Any], title: str) -> None:
 
 
 def _print_centers(found: list[dict[str, Any]]) -> None:
-    """Write the items of every center, each with its interval of ranks where that is not one rank."""
+    """Write the items of every center, each with its interval of places where that is not one place."""
     orders = [
         [
             name if low == high else f"{name} ({low}–{high})"
-            for name, low, high in zip(part["center"], part["rank_low"], part["rank_high"], strict=True)
+            for name, low, high in zip(part["center"], part["place_low"], part["place_high"], strict=True)
         ]
         for part in found
     ]

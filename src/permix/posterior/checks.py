@@ -31,6 +31,11 @@ INTERVAL = (0.025, 0.975)
 SHARES = frozenset({"first choices", "pairwise majorities", "agreement between two agents", "levels"})
 
 
+def is_share(aspect: str) -> bool:
+    """Say whether the numbers of an aspect are shares: those above, and "row shares of agree"."""
+    return aspect in SHARES or " shares of " in aspect
+
+
 class Aspect(NamedTuple):
     """Numbers that describe one side of a data set; NaN where the data do not say."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.reporting.content import Cell, Figure, Table
 from permix.reporting.svg import CHARACTER, Drawing
-from permix.reporting.words import number, percent
+from permix.reporting.words import number, percent, told_apart
 
 # Shades of heat maps and tables, from 0 to this.
 DARKEST = 10
@@ -89,9 +89,10 @@ def dots(
         return left + (right - left) * (min(max(value, axis.low), axis.high) - axis.low) / span
 
     bottom = top + LINE * len(rows)
-    for tick in axis.ticks or nice_ticks(axis.low, axis.high):
+    ticks = axis.ticks or nice_ticks(axis.low, axis.high)
+    for tick, said in zip(ticks, _ticks_written(ticks, axis.written), strict=True):
         drawing.line(place(tick), top - 4, place(tick), bottom, "grid")
-        drawing.text(place(tick), top - 8, axis.written(tick), "num", anchor="middle")
+        drawing.text(place(tick), top - 8, said, "num", anchor="middle")
     if axis.name:
         drawing.text(0, top - 8, axis.name, "num", room=labels)
     for at, row in enumerate(rows):
@@ -105,6 +106,18 @@ def dots(
         if not math.isnan(row.value):
             drawing.circle(place(row.value), y, 4.5, "dot")
     return Figure(title, description, drawing.done(title, description), _numbers(title, rows, axis, columns))
+
+
+def _ticks_written(ticks: Sequence[float], written: Any) -> list[str]:
+    """Write the numbers along an axis; those that would read the same get the digits that tell them apart."""
+    said = [written(tick) for tick in ticks]
+    if len(set(said)) == len(said):
+        return said
+    sign = "%" if written is percent else ""
+    said = told_apart([100.0 * tick if sign else tick for tick in ticks])
+    while all("." in text and text.endswith(("0", ".")) for text in said):
+        said = [text[:-1] for text in said]
+    return [f"{text}{sign}" for text in said]
 
 
 def room_for(names: Sequence[str]) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from permix.errors import DataError, Message
 from permix.estimators.registry import model_of, part
-from permix.posterior.checks import N_REPLICATES, SHARES, FitChecks
+from permix.posterior.checks import N_REPLICATES, FitChecks, is_share
 from permix.reporting.charts import Axis, Interval, dots
 from permix.reporting.content import Block, Figure, Note, Paragraph, Section, Table
 from permix.reporting.context import Context
@@ -77,13 +77,15 @@ def _checks(found: FitChecks) -> list[Block]:
 
 def _picture(name: str, rows: Any) -> Figure:
     """Draw the most unusual numbers of an aspect, observed and under the model."""
-    what, written = WHAT.get(name, ""), percent if name in SHARES else number
-    worst = rows.sort_values("tail", kind="stable").head(MOST_NUMBERS)
+    what, written = WHAT.get(name, ""), percent if is_share(name) else number
+    # All of them stay in their order, of many the most unusual ones come first.
+    few = len(rows) <= MOST_NUMBERS
+    worst = rows if few else rows.sort_values("tail", kind="stable").head(MOST_NUMBERS)
     drawn = [
         Interval(shown(row["entry"], 60), row["mean"], row["low"], row["high"], row["observed"])
         for row in worst.to_dict(orient="records")
     ]
-    some = "" if len(drawn) == len(rows) else f", the {len(drawn)} most unusual of {len(rows):,}"
+    some = "" if few else f", the {len(drawn)} most unusual of {len(rows):,}"
     said = f"{what}. " if what else ""
     title = f"{capital(name)}: observed, and drawn from the model"
     reproduced = f"{said}A diamond inside its bar is reproduced by the model{some}."

@@ -21,7 +21,7 @@ def _template() -> Any:
     environment = Environment(
         loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"kind": _kind, "cell": _cell, "of_numbers": _of_numbers}
+    environment.filters |= {"kind": _kind, "cell": _cell, "of_numbers": _of_numbers, "beside": _beside}
     files = {name: Markup((HERE / name).read_text(encoding="utf-8")) for name in ("style.css", "script.js")}
     environment.globals |= {"style": files["style.css"], "script": files["script.js"], "safe_svg": Markup}
     return environment.get_template("report.html")
@@ -40,6 +40,17 @@ def contents(sections: tuple[Section, ...]) -> list[Section]:
 def _kind(block: Any) -> str:
     """Return which macro of the template writes a block."""
     return type(block).__name__.lower()
+
+
+def _beside(blocks: tuple[content.Block, ...]) -> list[tuple[content.Block, ...]]:
+    """Put a picture and the table that follows it side by side."""
+    rows: list[tuple[content.Block, ...]] = []
+    for block in blocks:
+        if isinstance(block, content.Table) and rows and isinstance(rows[-1][-1], content.Figure):
+            rows[-1] = (*rows[-1], block)
+        else:
+            rows.append((block,))
+    return rows
 
 
 def _cell(value: content.Cell) -> str:

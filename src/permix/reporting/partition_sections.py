@@ -111,14 +111,30 @@ def groups_table(groups: Sequence[LineGroup], n_chains: int, what: str, some: st
     )
 
 
+def drawn_interval(values: Array) -> tuple[int, int]:
+    """Return between which numbers of groups 90 % of the draws are."""
+    low, high = np.quantile(np.asarray(values).ravel(), (TAIL, 1.0 - TAIL), method="inverted_cdf")
+    return int(low), int(high)
+
+
+def span_of(low: int, high: int) -> str:
+    """Return "6 to 8 groups".
+
+    Examples
+    --------
+    >>> span_of(6, 8), span_of(3, 3)
+    ('6 to 8 groups', '3 groups')
+    """
+    return count_of(low, "group") if low == high else f"{low:,} to {high:,} groups"
+
+
 def numbers_section(drawn: dict[str, Array], shown: dict[str, int]) -> Section:
     """Draw the posterior of numbers of groups, by what the groups are of."""
     blocks: list[Paragraph | Figure] = []
     for what, values in drawn.items():
         flat = np.asarray(values).ravel()
         numbers, times = np.unique(flat, return_counts=True)
-        low, high = (int(end) for end in np.quantile(flat, (TAIL, 1.0 - TAIL), method="inverted_cdf"))
-        span = count_of(low, "group") if low == high else f"{low} to {high} groups"
+        span = span_of(*drawn_interval(flat))
         blocks.append(Paragraph(f"90% of the draws have {span} of {what}; {shown[what]} are shown."))
         kept = times / flat.size >= 0.005
         rows = [

@@ -21,6 +21,7 @@ MOST_VALUES, MOST_GROUPS = 30, 10
 OF_THE_RUN = ("progress", "store", "n_jobs")
 # Covariates, and groups, that the answer speaks of; values of fewer agents are not named.
 MOST_COVARIATES, MOST_STRONGEST, FEWEST_AGENTS = 2, 4, 10
+MOST_ALIKE = 3  # values of a covariate in which a group is equally strong
 NOT_BY_CHANCE = 0.01
 CITATION = (
     'The permix developers. "permix: nonparametric Bayesian discovery in rankings, preferences and '
@@ -96,9 +97,16 @@ def _strongest(found: GroupTable) -> str:
     said: list[str] = []
     for k in range(min(found.of_value.shape[1], MOST_STRONGEST)):
         shares = np.where(enough, np.nan_to_num(found.of_value[:, k, 0]), -1.0)
-        best = int(shares.argmax())
-        if shares[best] > found.overall[k]:
-            where = f"in {shown(found.values[best], 40)} ({percent(shares[best])} of it)"
+        best = float(shares.max())
+        if best > found.overall[k]:
+            # Values that read the same are named alike: which is larger by a little says nothing.
+            alike = [
+                v for v in np.argsort(-shares, kind="stable") if percent(float(shares[v])) == percent(best)
+            ]
+            names = [shown(found.values[v], 40) for v in alike[:MOST_ALIKE]]
+            if len(alike) > MOST_ALIKE:
+                names.append(f"{len(alike) - MOST_ALIKE:,} more")
+            where = f"in {listed(names)} ({percent(best)} of {'it' if len(alike) == 1 else 'each'})"
             said.append(f"group {k + 1} {where}" if said else f"group {k + 1} is largest {where}")
     doubt = f"; but {found.doubt}" if found.doubt else ""
     return f"By {shown(found.name)}, {listed(said)}{doubt}."
@@ -198,7 +206,7 @@ def settings_section(fit: Any, context: Context, reference: str) -> Section:
         (
             name,
             _setting(getattr(settings, name)),
-            "default" if settings.is_default(name) else "chosen",
+            settings.is_default(name),
             _first_sentence(about.help),
         )
         for name, about in settings.declared.items()
@@ -208,7 +216,7 @@ def settings_section(fit: Any, context: Context, reference: str) -> Section:
     versions = {what: value for what, value in run.items() if what not in ("command", "data", "title")}
     versions = versions or {"permix": f"{__version__} (of this report; the fit does not say)"}
     blocks: list[Block] = [
-        Table("Settings", ("parameter", "value", "", "what it is"), rows),
+        Table("Settings", ("parameter", "value", "default", "what it is"), rows),
         Paragraph(f"Versions: {', '.join(f'{shown(w)} {shown(v)}' for w, v in versions.items())}."),
         Paragraph(f"Cite: {CITATION.format(version=__version__)} The model: {reference}"),
     ]

@@ -15,7 +15,7 @@ from permix.reporting.rank_groups import MOST_ITEMS, RankedGroup, RankedGroups
 from permix.reporting.rank_sections import pairs_section, ranks_picture
 from permix.reporting.shared import gaps_section
 from permix.reporting.verdicts import verdict
-from permix.reporting.words import capital, count_of, listed, number, shown
+from permix.reporting.words import capital, count_of, listed, shown, told_apart
 
 REFERENCE = (
     "Lebanon and Mao (2008), Non-parametric modeling of partially ranked data, Journal of Machine Learning "
@@ -104,15 +104,21 @@ def sections(fit: KDEFit, context: Context) -> list[Section]:
     )
     numbers: tuple[Block, ...] = (Paragraph(capital("the dispersion was given.")),)
     if len(fit.tried):
-        rows = [Interval(f"{dispersion:.3g}", float(score)) for dispersion, score in fit.tried.tolist()]
-        best = sorted(rows, key=lambda row: -row.value)[:12]
-        ends = [row.value for row in best]
+        # The search ends close to the best one: of those that read the same the best is shown.
+        best = sorted(fit.tried.tolist(), key=lambda tried: -tried[1])[:12]
+        names = told_apart([dispersion for dispersion, _ in best])
+        first_of = dict(reversed(list(zip(names, best, strict=True))))
+        scores = [score for _, score in first_of.values()]
+        decimals = len(told_apart(scores)[0].partition(".")[2])
+        rows = [
+            Interval(name, score) for name, (_, score) in sorted(first_of.items(), key=lambda one: one[1])
+        ]
         numbers = (
             dots(
                 "Log probability of an agent left out, by dispersion",
-                "The twelve best of those that were tried.",
-                sorted(best, key=lambda row: float(row.name)),
-                Axis("dispersion", min(ends), max(ends), number),
+                "The best of those that were tried.",
+                rows,
+                Axis("dispersion", min(scores), max(scores), lambda score: f"{score:.{decimals}f}"),
                 ("dispersion", "mean log probability of an agent left out (nats)", "", ""),
             ),
         )
