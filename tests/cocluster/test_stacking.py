@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from permix.cocluster.block_predict import BlockPredictive, block_sums, log_cells
-from permix.cocluster.cells.cell_lines_jit import lines_of
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.kernels.lines_jit import lines_of
 from tests.cocluster.cases import planted_grid, quick, quiet_fit
 
 

@@ -103,6 +103,8 @@ def run_predict(
     with speaking_options({**command.flags, "n_replicates": "--samples"}):
         if file is not None and _may_have_codes(file) and not values.get("missing"):
             values |= _codes_of(fit, file)
+        needed = getattr(getattr(found, "settings", None), "weights_by", None)
+        values |= {"weights_by": needed} if needed else {}
         kept = Kept()
         with Display(None) as display, display.counting_rows("predicting"):
             answer = command.function(what)(found, NewData(file, values, kept), question)

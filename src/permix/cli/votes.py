@@ -179,6 +179,8 @@ class Votes(NamedTuple):
 def read_options(file: Path, values: Mapping[str, Any]) -> ReadOptions:
     """Return a file of votes with what the user said about it."""
     said = {name: values.get(name) for name in VOTE_OPTIONS}
+    beside = [*(values.get("group_columns") or ()), *(values.get("weights_by") or ())]
+    said["group_columns"] = list(dict.fromkeys(beside))
     return ReadOptions(
         spooled(file), {name: value for name, value in said.items() if value not in (None, [], "auto")}
     )

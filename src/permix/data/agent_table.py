@@ -323,15 +323,20 @@ class AgentTable(OverItems, ABC):
         >>> Rankings.from_orders([["a", "b"], ["b", "a"], ["a", "b"]]).collapse().counts.tolist()
         [2, 1]
         """
+        return self.collapsed_rows()[0]
+
+    def collapsed_rows(self) -> tuple[Self, Array]:
+        """Return what :meth:`collapse` does, and to which of its rows each row went."""
         same = self.equal_rows()
         if self.covariates:
             of_covariates = self.covariates.keys_of_rows()
             same = same * (int(of_covariates.max(initial=0)) + 1) + of_covariates
         _, first, group = np.unique(same, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")  # by first appearance
+        which = np.argsort(order)[group]
         counts = np.zeros(len(first), dtype=np.int64)
-        np.add.at(counts, np.argsort(order)[group], self.counts)
-        return self._take(first[order])._replaced(counts=counts, agents=None)
+        np.add.at(counts, which, self.counts)
+        return self._take(first[order])._replaced(counts=counts, agents=None), which
 
     def equal_rows(self) -> Array:
         """Return a number for each row, the same for rows that say the same, in order of first appearance."""

@@ -1,11 +1,12 @@
 """Groups compared with what is known of their members: tables group × precinct, with intervals.
 
-Covariates are not used in a fit. Given the fit, a table of counts n[v, k] of agents with value v in group k
-is drawn many times: from the posterior where the fit keeps draws of labels (a group of a draw counts as the
-group of the answer that it is most like), else by drawing each agent's group from its
-probabilities. Each share is then drawn given those counts, from Beta(n + 1/2, N - n + 1/2): agents are taken
-as a sample, and 1/2 is Jeffreys' prior of a share. Intervals go from 5 % to 95 % of these draws, so they hold
-both that memberships are not certain and that agents are few; shares shown are means of n / N alone.
+Covariates are not used in a fit, unless shares of groups depend on them. Given the fit, a table of counts
+n[v, k] of agents with value v in group k is drawn many times: from the posterior where the fit keeps draws
+of labels (a group of a draw counts as the group of the answer that it is most like), else by drawing each
+agent's group from its probabilities. Each share is then drawn given those counts, from Beta(n + 1/2,
+N - n + 1/2): agents are taken as a sample, and 1/2 is Jeffreys' prior of a share. Intervals go from 5 % to
+95 % of these draws, so they hold both that memberships are not certain and that agents are few; shares shown
+are means of n / N alone.
 """
 
 from __future__ import annotations
@@ -54,20 +55,24 @@ class GroupTable(NamedTuple):
     means: Array | None = None  # (groups, 3): of numbers, the mean of each group's members
     overall_mean: float = float("nan")
     doubt: str = ""  # why other runs may find other groups
+    used: bool = False  # whether the fit lets shares of groups depend on it
 
     @property
     def note(self) -> str:
         """What intervals are, in words."""
-        return (
-            f"90% interval, from {HOW[self.how]}, and as of a sample of agents; {self.name} was not used in "
-            "the fit"
-        )
+        said = f"{self.name} {'was' if self.used else 'was not'} used in the fit"
+        return f"90% interval, from {HOW[self.how]}, and as of a sample of agents; {said}"
 
     @property
     def verdict(self) -> str:
         """Whether groups and values go together, in words."""
         if len(self.values) < 2 or self.of_value.shape[1] < 2:
             return f"nothing to compare: there is one {'group' if len(self.values) > 1 else 'value'} only"
+        if self.used:
+            return (
+                f"Shares of groups depend on {self.name} in this fit, so that its coefficients, and not "
+                "shuffled agents, say how sure that is"
+            )
         p = f"p = {self.p_value:.2g}, {N_SHUFFLED} shuffles"
         return self._of_these_groups(p) + (f"; but {self.doubt}" if self.doubt else "")
 
@@ -142,6 +147,7 @@ def _group_table(fit: Any, name: str, bands: int | None, random_state: Any, valu
         None if values_there is None else _means(values_there, drawn, shape[1], rng),
         float("nan") if values_there is None else float(values_there.mean()),
         _doubt(fit, found),
+        values is None and name in (getattr(getattr(fit, "settings", None), "weights_by", None) or ()),
     )
 
 

@@ -240,6 +240,25 @@ class Folder(Check):
         return None
 
 
+class Names(Check):
+    """One name or several, all different: a tuple of them. None and none at all are the same."""
+
+    noun, special = "str or list of str", (None,)
+    option = "names, each once"
+
+    def convert(self, value: Any) -> Any:
+        names = (value,) if isinstance(value, str) else value
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
+            return NotImplemented
+        return NotImplemented if len(set(names)) < len(names) else tuple(map(str, names)) or None
+
+    def must_be(self) -> str:
+        return "a name or a list of different names"
+
+    def to_json(self, value: Any) -> Any:
+        return None if value is None else [value] if isinstance(value, str) else list(value)
+
+
 class Concentration(Check):
     """A number, or a Gamma prior that learns it."""
 

@@ -31,6 +31,11 @@ from permix.mallows.predict import complete, pair_matrices, predict_proba
 from permix.mallows.results import MallowsFit
 
 
+def choose(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters among the options given; columns that were not given are none."""
+    return {name: value for name, value in given.items() if name != "weights_by" or value}
+
+
 def fit_data(votes: Votes, settings: MallowsParameters) -> MallowsFit:
     """Fit the mixture to a file of votes."""
     return fit_mallows(as_preferences(votes.table), settings)
@@ -41,7 +46,9 @@ def with_baselines(fit: MallowsFit, votes: Votes) -> MallowsFit:
     table = as_preferences(votes.table)
     one = fit
     if fit.components.n_components > 1:
-        one = fit_mallows(table, fit.settings.replaced(n_components=1, n_init=1, progress=False))
+        one = fit_mallows(
+            table, fit.settings.replaced(n_components=1, n_init=1, weights_by=None, progress=False)
+        )
     if one.interrupted:
         return fit
     return replace(fit, baselines=kept_baselines(table, float(one.log_likelihood) / int(table.n_agents)))

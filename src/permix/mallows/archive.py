@@ -16,6 +16,12 @@ from permix.estimators.archive_parts import (
     sampled_from,
 )
 from permix.estimators.fields import field, finite, not_negative, permutations, require
+from permix.mallows.by_agent.archive import (
+    WEIGHT_FIELDS,
+    WEIGHT_TERMS,
+    agent_weights_of,
+    pack_agent_weights,
+)
 from permix.mallows.parameters import MOST_TIMES, MallowsParameters
 from permix.mallows.results import MallowsFit
 
@@ -31,6 +37,8 @@ def _pack(fit: MallowsFit) -> Content:
     }
     more = {"share_errors": fit.share_errors, "restart_shares": fit.restart_shares}
     arrays |= pack_sampled_from(fit)
+    arrays |= pack_agent_weights(fit.components.by_agent)
+    facts["weight_terms"] = None if fit.components.by_agent is None else fit.components.by_agent.design.terms
     return Content(facts, arrays | {name: array for name, array in more.items() if array is not None})
 
 
@@ -50,7 +58,9 @@ def _build(saved: Saved) -> MallowsFit:
         require(len(shares) == sizes["starts"] and not np.any((shares < 0.0) | (shares > 1.0)), "shares")
     return MallowsFit(
         settings=settings,
-        components=MallowsComponents(facts["items"], arrays["weights"], arrays["centers"], arrays["decays"]),
+        components=MallowsComponents(
+            facts["items"], arrays["weights"], arrays["centers"], arrays["decays"], agent_weights_of(saved)
+        ),
         probabilities=arrays["probabilities"],
         counts=arrays["counts"],
         log_likelihood=log_likelihood_of(arrays["log_likelihood"]),
@@ -70,9 +80,10 @@ SCHEMA = Schema(
     parameters=MallowsParameters,
     pack=_pack,
     build=_build,
-    facts=MIXTURE_FACTS,
+    facts={**MIXTURE_FACTS, "weight_terms": WEIGHT_TERMS},
     arrays={
         **MIXTURE_FIELDS,
+        **WEIGHT_FIELDS,
         "centers": field("int32", "groups", "items", where=permutations),
         "decays": field("real", "groups", where=not_negative),
         "history": field("real", "iterations", 2, where=finite),

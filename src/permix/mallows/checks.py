@@ -23,5 +23,5 @@ def fit_checks(fit: MallowsFit, data: Any, n_replicates: int, random_state: Any)
 def baselines(fit: MallowsFit, data: Any, known: Any) -> dict[str, Array]:
     """Return ln P of rows if all answers were alike, under one group, and by the shares of equal answers."""
     known = data if known is None else known
-    one = fit_mallows(known, fit.settings.replaced(n_components=1, n_init=1, progress=False))
+    one = fit_mallows(known, fit.settings.replaced(n_components=1, n_init=1, weights_by=None, progress=False))
     return ranking_baselines(data, known, lambda rows: score_samples(one.components, rows, random_state=0)[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permix.cli.command import AGENT_LABELS, Answering, ModelCommand
+from permix.cli.command import AGENT_LABELS, Answering, ModelCommand, Option
 from permix.cli.votes import VOTES
 from permix.mallows.parameters import MallowsParameters
 
@@ -18,6 +18,15 @@ COMMAND = ModelCommand(
     ),
     parameters=MallowsParameters,
     source=VOTES,
+    options={
+        "weights_by": Option(
+            list[str],
+            "Column known of the agents, such as region or age, that the shares of groups depend on (a "
+            "multinomial logit). May be repeated.",
+            ("--weights-by",),
+            metavar="COLUMN",
+        )
+    },
     labels=AGENT_LABELS,
     answers={
         "groups": Answering(("samples", "seed")),

@@ -51,26 +51,35 @@ N_AVERAGED = 6
 
 
 class MallowsEM:
-    """One run of EM from given components; ``key`` names its random numbers."""
+    """One run of EM from given components; ``key`` names its random numbers.
 
-    def __init__(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
-        self._begin(profile, settings, key)
+    Where weights depend on what is known of agents, ``log_weights`` (rows, K) has them, and EM leaves them as
+    they are; the weights of components are then shares alone.
+    """
+
+    def __init__(
+        self, profile: Profile, settings: MallowsParameters, key: Array, log_weights: Array | None = None
+    ) -> None:
+        self._begin(profile, settings, key, log_weights)
         n_sampled = len(profile.sampled)
         k = settings.n_components
         self.parts: list[ExactRows] = []
-        if profile.words:
+        if profile.words and log_weights is None:
             self.parts.append(WordRounds(profile.words, k))
         elif len(profile.partitioned):
-            self.parts.append(LevelRounds(profile, k))
+            self.parts.append(LevelRounds(profile, k, log_weights))
         self.exact = n_sampled == 0 or are_few(profile, k)  # no Monte Carlo is needed
         if n_sampled and self.exact:
-            self.parts.append(SumRounds(profile, k))
+            self.parts.append(SumRounds(profile, k, log_weights))
         n_draws = max(LEAST_DRAWS, int(profile.counts[profile.sampled].sum()))
         self.n_sets = max(N_SETS, min(16, math.ceil(n_draws / max(n_sampled, 1))))
         self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
 
-    def _begin(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
+    def _begin(
+        self, profile: Profile, settings: MallowsParameters, key: Array, log_weights: Array | None = None
+    ) -> None:
+        self.log_weights = log_weights
         self.profile, self.settings, self.key = profile, settings, key
         self.most = -math.log(settings.min_dispersion)  # of decays
         self._elsewhere: ShardedRounds | None = None
@@ -187,7 +196,9 @@ class MallowsEM:
             found, places = particle_draws(components, profile, *jobs, self.key, sweep, int(done))
             joint = np.full((last - first, k, n_sets), -np.inf)
             joint[local, cluster] = found.reshape(-1, n_sets)
-            joint += components.log_weights[:, None]
+            own = self.log_weights
+            rows = profile.sampled[first:last]
+            joint += (components.log_weights if own is None else own[rows])[..., None]
             values, errors = log_mean_exp(np.logaddexp.reduce(joint, axis=1))
             here = counts[first:last]
             total += float(here @ values)

@@ -8,9 +8,11 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
+from permix.distributions.agent_weights.model import AgentWeights
 from permix.estimators.agent_answers import Completions, starts_table
 from permix.estimators.ranking_estimator import FiniteRankingMixture
 from permix.mallows import predict as mallows_predict
+from permix.mallows.by_agent.tables import coefficient_frame, share_frame
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import MallowsFit, component_table, warn_if_unsettled
@@ -42,6 +44,10 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
         What each start reached; scaled to all agents where starts were tried on a part of very many.
     n_iter_, converged_
         Iterations of the best run, and whether it settled.
+    coefficients_, weights_by_ : DataFrame
+        With ``weights_by``: log-odds of each group against the first, by column; and the share of each
+        group if all agents had one value and kept all else. Both with intervals from 5 % to 95 %, centers
+        taken as known.
 
     Notes
     -----
@@ -50,6 +56,10 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
     agent's posterior. An array's rows are orderings, best first, padded by -1; its items are the numbers
     found in it. Completed rankings are the consensus of the row's posterior: the least expected number of
     pairs put the wrong way.
+
+    With ``weights_by`` the shares of groups depend on columns known of the agents (``with_covariates``),
+    which new data need, too. Starts are tried without the columns; the best goes on with them, so that all
+    parameters are those of a maximum of the likelihood with the columns.
 
     Examples
     --------
@@ -89,6 +99,24 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
         import pandas as pd
 
         return pd.DataFrame(self._fitted().history, columns=["log_likelihood", "standard_error"])
+
+    @property
+    def coefficients_(self) -> pd.DataFrame:
+        """Coefficients of the columns that weights depend on, with intervals."""
+        return coefficient_frame(self._by_agent("coefficients_"))
+
+    @property
+    def weights_by_(self) -> pd.DataFrame:
+        """Shares of groups if all agents had one value of a column, with intervals."""
+        return share_frame(self._by_agent("weights_by_"))
+
+    def _by_agent(self, name: str) -> AgentWeights:
+        found: AgentWeights | None = self._fitted().components.by_agent
+        if found is None:
+            raise AttributeError(
+                f"{name} is there with weights_by=[...] alone: all agents have the same shares"
+            )
+        return found
 
     def predict_proba(self, X: Any, *, n_samples: int = 256, random_state: Any = 0) -> Array:
         """Return P(group | what the row says).

@@ -9,8 +9,10 @@ import numpy as np
 
 from permix.data.preferences import Preferences
 from permix.data.shards.sharded import Sharded
+from permix.distributions.agent_weights.design import Design
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.errors import Argument, DataError
 from permix.estimators.share_errors import share_errors
 from permix.mallows.em import N_SETS, total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
@@ -35,6 +37,8 @@ def fit_mallows(
     Most of them begin with a ``smaller`` mixture of fewer components, where there is one.
     """
     if isinstance(preferences, Sharded):
+        if settings.weights_by:
+            raise DataError(Argument("weights_by"), " is for data in one table, not in shards")
         return _fit_shards(preferences, settings, smaller)
     return _fit_rows(preferences, settings, smaller)
 
@@ -71,10 +75,16 @@ def _fit_rows(
     everybody: Everybody | None = None,
 ) -> MallowsFit:
     """Fit a table, and then ``everybody``, of whom it is a sample."""
+    if settings.weights_by:  # refused before anything takes long
+        Design.of(preferences, settings.weights_by)
     which = preferences.equal_rows()  # agents who say the same are one row, with a count
     distinct = preferences._bare().collapse()
     profile = Profile.of(distinct)
     found = best_of_restarts(profile, settings, smaller, everybody)
+    if settings.weights_by:
+        from permix.mallows.by_agent.fit import fit_by_agent
+
+        return fit_by_agent(preferences, settings, found)
     best, components = found.best, found.best.components
     with at_most(settings.n_jobs):
         # Exact where sums are affordable, and otherwise with more particles than in a round.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from permix.estimators.checks import Choice, Real, Whole
+from permix.estimators.checks import Choice, Names, Real, Whole
 from permix.estimators.parameters import N_COMPONENTS, RunParameters, declare
 
 # The most runs that a file may have, in times of ``n_init``: one more, or as many as in permix before 0.2.
@@ -49,4 +49,10 @@ class MallowsParameters(RunParameters):
         1e-3,
         Real(above=0.0, below=1.0),
         "No group may be narrower than this; 0 would be a single ranking.",
+    )
+    weights_by: tuple[str, ...] | None = declare(
+        None,
+        Names(),
+        "Columns known of the agents, such as region or age, that the shares of groups depend on (a "
+        "multinomial logit). Without them all agents have the same shares.",
     )

@@ -52,8 +52,9 @@ class MixturePosterior:
     """Posterior of every agent, each by its way, and how probable the components are.
 
     ``ways`` (n,) are PARTITION, DOWN_SETS or DRAWS; ``log_joint`` (n, K) is ln π_k + ln P(v | component k),
-    the terms of equation 26, and ``errors`` its standard errors, 0 where exact. ``n_samples`` is the number
-    of particles for each agent and component where there is no exact way.
+    the terms of equation 26, ``log_probabilities`` the second of these alone, and
+    ``errors`` its standard errors, 0 where exact. ``n_samples`` is the number of particles for each agent and
+    component where there is no exact way.
     """
 
     def __init__(
@@ -83,7 +84,8 @@ class MixturePosterior:
         values[rows], errors[rows] = log_normalizers(
             components, rest, max(1, n_samples // n_sets), stream_keys(rng, 1)[0], n_sets=n_sets
         )
-        self.log_joint, self.errors = values + components.log_weights, errors
+        self.log_probabilities, self.errors = values, errors
+        self.log_joint = values + components.log_weights_of(agents)
 
     # What compiled code needs to know about the components, made on first use.
 

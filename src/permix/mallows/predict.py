@@ -51,7 +51,7 @@ def predict_proba(
     ``n_samples`` are particles per agent and component where no exact sum is affordable.
     """
     posterior, table, _ = _prepared(components, preferences, n_samples, random_state)
-    drawn = bool(np.any(posterior.ways == DRAWS))
+    drawn = bool(np.any(posterior.ways == DRAWS)) and components.by_agent is None
     return same_for_equal_rows(posterior.probabilities, table) if drawn else posterior.probabilities
 
 
@@ -97,6 +97,8 @@ def sample_completions(
     """
     one_of("method", method, ("auto", "exact", "importance", "sp"))
     one_of("step", step, ("mmp", "amp"))
+    if method == "sp" and components.by_agent is not None:
+        raise DataError("method='sp' is for weights that are the same for all agents; use method='auto'")
     size = sample_size(size)
     n_burn_in, n_thin = whole_number("n_burn_in", n_burn_in, 0), whole_number("n_thin", n_thin, 1)
     posterior, table, rng = _prepared(components, preferences, N_SAMPLES, random_state)

@@ -8,6 +8,7 @@ import numpy as np
 
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table, say
+from permix.mallows.by_agent.tables import print_weights, weights_report
 from permix.mallows.results import MallowsFit, climbing_iterations, remarks
 
 
@@ -41,6 +42,7 @@ def report(fit: MallowsFit) -> dict[str, Any]:
         "restarts_that_reached_this_optimum": int(fit.at_best.sum()),
         "verdict": fit.verdict,
         "remarks": remarks(fit),
+        **weights_report(mixture.by_agent),
     }
 
 
@@ -83,6 +85,7 @@ def show(report: dict[str, Any], title: str) -> None:
             "in either); in brackets how many on average",
             "  ",
         )
+    print_weights(report)
     print()
     say(fit_tables.likelihood_line(report))
     fit_tables.print_ending(report, count_of(report["iterations"], "iteration"), "converged", "not converged")

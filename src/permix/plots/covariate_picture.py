@@ -61,9 +61,8 @@ def draw_by_covariate(model: Any, name: str, values: Any = None, *, ax: Axes | N
         else ""
     )
     axes.set_xlabel(f"% of the agents, 5 % to 95 %; dashed: of all{some}{many}", fontsize="small")
-    axes.set_title(
-        f"groups by {shortened(name, MAX_NAME)}, which was not used in the fit", fontsize="medium", pad=24
-    )
+    used = "was used in the fit" if found.used else "was not used in the fit"
+    axes.set_title(f"groups by {shortened(name, MAX_NAME)}, which {used}", fontsize="medium", pad=24)
     style = {"fontsize": "small", "frameon": False, "handletextpad": 0.3, "columnspacing": 1.2}
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=n_groups, **style)
     axes.spines[["top", "right", "left"]].set_visible(False)

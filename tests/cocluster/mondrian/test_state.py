@@ -9,7 +9,6 @@ import pytest
 
 from permix.cocluster.cells.base_lines_jit import base_lines, label_lines
 from permix.cocluster.cells.blocks_jit import count_prior
-from permix.cocluster.cells.cell_lines_jit import lines_of, transposed
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import CategoricalCells, cell_family
 from permix.cocluster.mondrian.bases_jit import sweep_base_lines
@@ -26,6 +25,7 @@ from permix.cocluster.mondrian.moves import (
 from permix.cocluster.mondrian.state import MondrianData, MondrianState
 from permix.datasets import make_mondrian_matrix
 from permix.errors import DataError
+from permix.kernels.lines_jit import lines_of, transposed
 from permix.partitions import adjusted_rand
 from permix.partitions.mondrian import sample_mondrian
 

@@ -7,15 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from permix.cocluster.sharded import moves
 from permix.cocluster.sharded.fit import model_of
-from permix.cocluster.sharded.moves import MoveColumns, PlaceRows, SplitMergeRows
-from permix.cocluster.sharded.state import ShardedGrid, drawn_table
-from permix.cocluster.sharded.work import Placing
+from permix.cocluster.sharded.moves import MoveColumns
+from permix.cocluster.sharded.state import ShardedGrid
 from permix.data.cells import Cells
 from permix.data.shards.matrices import ShardedCells
 from permix.kernels.streams import draw_key
 from permix.moves.base import Cycle
+from permix.moves.sharded import moves
+from permix.moves.sharded.moves import PlaceRows, SplitMergeRows
+from permix.moves.sharded.work import Placing
 from permix.partitions import canonical_labels
 from permix.runtime.executors import Here
 from tests.cocluster.grid.cases import CASES, PRIORS, RULES
@@ -44,12 +45,11 @@ def grid_in_shards(name, prior, n_shards=1, X=None, columns=(0, 0, 0), rows=None
     state = ShardedGrid(model_of(data, family.resolve(values), settings, record), "chain")
     rng = np.random.default_rng(0)
     state.column_labels = np.array(columns, dtype=np.int32)
-    k, n_slots = 1 + max(rows or [0]), family.n_slots + (not family.has_levels)
-    nothing = state.block_sums(np.zeros((k, X.shape[1], n_slots)))
-    table = drawn_table(rng, state.cell_family, nothing, k)
+    k = 1 + max(rows or [0])
+    table = state.table(rng, state.shape.encoding.counts(k))
     stay = record if rows else record[:0]
     labels = np.array(rows if rows else [], dtype=np.int64)
-    groups = state.column_labels.astype(np.int64), table, np.zeros(k), draw_key(rng)
+    groups = state.column_groups, table, np.zeros(k), draw_key(rng)
     state.place(Placing(*groups, stay, labels, np.arange(k), (), np.arange(k)))
     return state
 

@@ -9,10 +9,10 @@ import pytest
 import permix
 from permix.cocluster.fit import PATIENCE
 from permix.cocluster.sharded import fit as fitting
-from permix.cocluster.sharded import state, work
 from permix.data.cells import Cells
 from permix.data.shards.matrices import ShardedCells, read_sharded_cells
 from permix.errors import DataError, ShardError
+from permix.moves.sharded import state, work
 from permix.runtime.executors import Here
 from permix.sampling import chain, run_chains
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.cocluster.cells.cell_lines_jit import Lines
+from permix.kernels.lines_jit import Lines
 
 
 class BaseLines(NamedTuple):

@@ -10,9 +10,9 @@ import numpy as np
 
 from permix.cocluster.cells.block_sums_jit import add_cells
 from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior
-from permix.cocluster.cells.cell_lines_jit import Lines, lines_of, transposed
 from permix.cocluster.cells.families import CellFamily
 from permix.data.labels import Array
+from permix.kernels.lines_jit import Lines, lines_of, transposed
 
 
 class BlockSums(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from permix.cocluster.cells.blocks_jit import LONGEST_TABLE, POISSON, CountPrior, MomentPrior
-from permix.cocluster.cells.cell_lines_jit import Lines
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.cells.line_counts_jit import (
     LEVEL_STEP,
@@ -27,6 +26,7 @@ from permix.cocluster.cells.line_moments_jit import (
     fill_moment_tables,
     group_moments_of_lines,
 )
+from permix.kernels.lines_jit import Lines
 
 
 class LineFamily(abc.ABC):

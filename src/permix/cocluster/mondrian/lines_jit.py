@@ -19,9 +19,9 @@ from numba.extending import overload
 
 from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines
 from permix.cocluster.cells.blocks_jit import log_gain, slot_rise, total_rise
-from permix.cocluster.cells.cell_lines_jit import Lines
 from permix.cocluster.mondrian.tree_jit import AXIS, CELLS, CUT, HIGH, LEAF, LOW, mark_leaves, nodes_below
 from permix.kernels.jit import inlined, is_instance, kernel
+from permix.kernels.lines_jit import Lines
 from permix.kernels.random import categorical_log_overwrite
 
 # --- what a line says -----------------------------------------------------------------------------

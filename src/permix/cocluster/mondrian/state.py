@@ -10,7 +10,6 @@ import numpy as np
 
 from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines
 from permix.cocluster.cells.blocks_jit import CountPrior, MomentPrior
-from permix.cocluster.cells.cell_lines_jit import Lines
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix
 from permix.cocluster.cells.families import CellFamily
 from permix.cocluster.cells.learned import LearnsCells
@@ -27,6 +26,7 @@ from permix.cocluster.mondrian.tree_jit import (
     new_tree,
 )
 from permix.errors import DataError
+from permix.kernels.lines_jit import Lines
 from permix.partitions.mondrian import MondrianTree, check_budget
 from permix.partitions.priors import Gamma
 

@@ -7,7 +7,6 @@ from typing import Any, cast
 import numpy as np
 
 from permix.cocluster.cells.blocks_jit import CountPrior
-from permix.cocluster.cells.cell_lines_jit import Lines
 from permix.cocluster.cells.families import CellFamily
 from permix.cocluster.cells.line_counts_jit import LineCounts
 from permix.cocluster.cells.line_family import LineCountFamily, LineFamily, LineMomentFamily
@@ -15,6 +14,7 @@ from permix.cocluster.cells.line_moments_jit import LineMoments
 from permix.data.labels import Array
 from permix.families.base import Family
 from permix.families.contract_jit import score_new_data
+from permix.kernels.lines_jit import Lines
 from permix.moves.state import MixtureState, roomy
 from permix.partitions.priors import PartitionPrior
 

@@ -23,15 +23,14 @@ from permix.cocluster.grid.moves import matrix_moves
 from permix.cocluster.grid.state import GridState, seat_all_lines
 from permix.cocluster.parameters import CoClusterParameters
 from permix.cocluster.sharded.moves import sharded_moves
-from permix.cocluster.sharded.rows import exact_sum, largest_of, refuse_divided_rows, sample
-from permix.cocluster.sharded.state import ShardedGrid, ShardedModel, drawn_table, log_dirichlet
-from permix.cocluster.sharded.work import Placing, Shape
+from permix.cocluster.sharded.state import CellLines, ShardedGrid, ShardedModel
 from permix.data.labels import Array
 from permix.data.shards.matrices import ShardedCells
 from permix.errors import Argument, DataError
-from permix.kernels.streams import draw_key
+from permix.moves.sharded.rows import exact_sum, largest_of, refuse_divided_rows, sample
+from permix.moves.sharded.state import log_dirichlet, rounding_of
+from permix.moves.sharded.work import Shape
 from permix.posterior import warn_if_chains_disagree
-from permix.runtime.exact_sums import grid_of, rounders_of
 from permix.runtime.executors import new_token
 from permix.runtime.fingerprint import digest
 from permix.runtime.seeds import seed_sequence, stream_key
@@ -85,10 +84,10 @@ def model_of(
     if isinstance(family, PoissonCells):
         most = float(_log_factorials(np.array([largest]))[0])
         log_constant = -exact_sum(data, _log_factorials, most)
-    rounding = rounders_of(grid_of(data.n_cells, largest), grid_of(data.n_cells, largest**2))
-    shape = Shape(family, rounding, record)
+    encoding = CellLines(family, data.n_columns)
+    shape = Shape(encoding, rounding_of(data.n_cells, largest), record)
     priors = settings.line_priors()
-    return ShardedModel(data, shape, priors, settings.learned_pseudo_count(), log_constant, largest)
+    return ShardedModel(data, family, shape, priors, settings.learned_pseudo_count(), log_constant, largest)
 
 
 def begun(rng: np.random.Generator, model: ShardedModel, matrix: Any) -> ShardedGrid:
@@ -102,21 +101,8 @@ def begun(rng: np.random.Generator, model: ShardedModel, matrix: Any) -> Sharded
     state.column_labels = small.columns.labels.copy()
     state.row_concentration = small.rows.concentration
     state.column_concentration = small.columns.concentration
-    k, n_columns = small.rows.n_clusters, small.columns.n_clusters
-    table = np.arange(k * n_columns).reshape(k, n_columns)
-    blocks = matrix.block_sums(small.rows.labels, small.columns.labels, table, table.size)
-    nobody = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
-    placed = Placing(
-        state.column_labels.astype(np.int64),
-        drawn_table(rng, state.cell_family, blocks, k),
-        log_dirichlet(rng, small.rows.sizes_in_use + 1.0),
-        draw_key(rng),
-        *nobody,
-        np.arange(k),
-        (),
-        np.arange(k),
-    )
-    state.place(placed)
+    counts = state.counts_of(matrix.by_row, small.rows.labels, small.rows.n_clusters)
+    state.place_all(rng, counts, log_dirichlet(rng, small.rows.sizes_in_use + 1.0))
     return state
 
 

@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from permix.cocluster.cells.block_sums_jit import log_blocks
 from permix.cocluster.cells.blocks_jit import MomentPrior
 from permix.cocluster.cells.encoded_matrix import BlockSums
-from permix.cocluster.cells.families import CellFamily
+from permix.cocluster.cells.families import CellFamily, CellValueError
 from permix.cocluster.cells.learned import LearnsCells
 from permix.cocluster.sharded.columns import LONGEST
-from permix.cocluster.sharded.work import Division, Edit, Look, Placing, Shape, look
+from permix.data.cells import Cells
 from permix.data.labels import Array
 from permix.data.shards.matrices import ShardedCells
-from permix.errors import DataError
+from permix.errors import ShardError
+from permix.kernels.lines_jit import Lines, lines_of
+from permix.moves.sharded.state import ShardedRows, log_gammas
+from permix.moves.sharded.work import Encoding, Shape
 from permix.moves.state import first_concentration, learned_concentration, log_gamma_density
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import DirichletProcess, Gamma, PartitionPrior, PriorTables
 
-PLAIN = ("columns", "table", "weights", "key", "stay", "stay_labels", "first", "final")
+
+class CellLines(Encoding):
+    """Cells of a family, row by row."""
+
+    def __init__(self, family: CellFamily, n_columns: int) -> None:
+        self.family, self.n_columns = family, n_columns
+        self.levels, self.n_slots = family.has_levels, family.n_slots + (not family.has_levels)
+
+    def lines(self, cells: Cells) -> Lines:
+        try:
+            codes = self.family.encode(cells.values)
+        except CellValueError as error:
+            raise ShardError(str(error.at(cells.place(error.position)))) from None
+        return lines_of(cells.rows, cells.columns, codes, cells.n_rows)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +45,7 @@ class ShardedModel:
     """A matrix in shards and the prior; never written to."""
 
     data: ShardedCells
+    family: CellFamily
     shape: Shape
     priors: tuple[PartitionPrior, PartitionPrior]
     learned: Gamma | None
@@ -37,43 +53,18 @@ class ShardedModel:
     largest: float  # of counts; of levels 1
 
 
-class ShardedGrid(LearnsCells):
+class ShardedGrid(ShardedRows, LearnsCells):
     """A partition of the rows, which are in shards, and one of the columns.
 
-    ``seen`` is what all shards say of ``placing``; beside it, labels of columns, concentrations and the
-    pseudo-count of blocks are all that is known.
+    Beside what shards say, labels of columns, concentrations and the pseudo-count of blocks are all that is
+    known.
     """
 
     def __init__(self, model: ShardedModel, chain: str) -> None:
-        self.model, self.chain = model, chain
-        self.cell_family, self.learned = model.shape.family, model.learned
+        super().__init__(model.data, model.shape, chain)
+        self.model, self.cell_family, self.learned = model, model.family, model.learned
         self.row_concentration, self.column_concentration = map(first_concentration, model.priors)
         self.column_labels = np.zeros(model.data.n_columns, dtype=np.int32)
-        self.placing: Placing
-        self.seen: Look
-
-    def place(self, placing: Placing) -> None:
-        """Put the rows where ``placing`` says, and ask what they are; labels without rows are left out."""
-        self.placing = placing
-        self.seen = self._look()
-        there = np.flatnonzero(self.seen.sizes)
-        if len(there) < len(self.seen.sizes):
-            renumbered = np.full(len(self.seen.sizes), -1, dtype=np.int64)
-            renumbered[there] = np.arange(len(there))
-            first = renumbered[placing.first]
-            first[first < 0] = 0  # nobody
-            self.placing = placing._replace(first=first, final=np.arange(len(there)))
-            self.seen = self._look()
-
-    def _look(self) -> Look:
-        shared = (self.model.shape, self.placing, self.chain)
-        found: Look = self.model.data.map(look, shared, Look.plus)
-        return found
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows in all shards."""
-        return self.model.data.n_rows
 
     @property
     def row_prior(self) -> PriorTables:
@@ -82,8 +73,18 @@ class ShardedGrid(LearnsCells):
         learned = learned_concentration(prior) is not None
         return (DirichletProcess(self.row_concentration) if learned else prior).tables(self.n_rows)
 
+    @property
+    def column_groups(self) -> Array:
+        return self.column_labels.astype(np.int64)
+
+    @property
+    def sums(self) -> Array:
+        """What the cells of each group of rows add up to, column by column."""
+        return self.shape.encoding.numbers(self.seen.counts)
+
     def block_sums(self, counts: Array) -> BlockSums:
         """Add up counts (groups of rows, columns, slots) over the groups of columns."""
+        counts = self.shape.encoding.numbers(counts)
         n_groups = int(self.column_labels.max()) + 1
         summed = np.zeros((counts.shape[0], n_groups, counts.shape[2]))
         for column, group in enumerate(self.column_labels.tolist()):
@@ -93,8 +94,18 @@ class ShardedGrid(LearnsCells):
     def blocks(self) -> BlockSums:
         return self.block_sums(self.seen.counts)
 
+    def table(self, rng: np.random.Generator | None, counts: Array) -> Array:
+        return drawn_table(rng, self.cell_family, self.block_sums(counts), len(counts))
+
+    def most_apart(self, table: Array) -> float:
+        apart = np.abs(table[:, :, 0] - table[:, :, 1])
+        if self.cell_family.has_levels:
+            by_group = apart.max(axis=1)
+        else:
+            by_group = (apart * self.model.largest ** np.arange(apart.shape[1])).sum(axis=1)
+        return float(by_group[self.column_labels].sum())
+
     def log_of(self, counts: Array) -> float:
-        """Return ln p(cells) of groups of rows with these counts, up to a constant."""
         return float(log_blocks(self.cell_family.block_prior(LONGEST), *self.block_sums(counts)))
 
     def take_family(self, family: CellFamily) -> None:
@@ -127,7 +138,7 @@ class ShardedGrid(LearnsCells):
 
     def refresh(self) -> None:
         """Ask all shards again."""
-        self.seen = self._look()
+        self.ask()
 
     def record(self) -> dict[str, float | int | Array]:
         log_likelihood = self.log_likelihood()
@@ -154,10 +165,7 @@ class ShardedGrid(LearnsCells):
         }
 
     def checkpoint(self) -> dict[str, Array]:
-        kept = {f"placing/{name}": np.asarray(getattr(self.placing, name)) for name in PLAIN}
-        for at, (division, to) in enumerate(self.placing.edits):
-            kept |= {f"edit-{at}/{name}": np.asarray(value) for name, value in division._asdict().items()}
-            kept[f"edit-{at}/to"] = np.array(to)
+        kept = self.place_checkpoint()
         kept |= {"column_labels": self.column_labels.copy()}
         kept |= {
             "row_concentration": np.array(self.row_concentration),
@@ -166,21 +174,11 @@ class ShardedGrid(LearnsCells):
         return kept | self.saved()
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        if "placing/key" not in arrays:
-            raise DataError("the checkpoint is not one of a co-clustering of rows in shards")
+        self.restore_places(arrays)
         self.take_saved(arrays)
-        plain: dict[str, Any] = {name: np.array(arrays[f"placing/{name}"]) for name in PLAIN}
-        edits: list[Edit] = []
-        while f"edit-{len(edits)}/to" in arrays:
-            at = f"edit-{len(edits)}/"
-            parts: dict[str, Any] = {name: np.array(arrays[at + name]) for name in Division._fields}
-            parts["turn"] = int(parts["turn"])
-            edits.append(Edit(Division(**parts), int(arrays[at + "to"])))
-        self.placing = Placing(**plain, edits=tuple(edits))
         self.column_labels = np.array(arrays["column_labels"])
         self.row_concentration = float(arrays["row_concentration"])
         self.column_concentration = float(arrays["column_concentration"])
-        self.refresh()
 
 
 def as_blocks(family: CellFamily, summed: Array) -> BlockSums:
@@ -214,15 +212,3 @@ def drawn_table(rng: np.random.Generator | None, family: CellFamily, blocks: Blo
         log_rate = (np.log(shape) if rng is None else log_gammas(rng, shape)) - np.log(rate)
         table = np.stack([-np.exp(log_rate), log_rate], axis=1)
     return np.ascontiguousarray(table.reshape(k, -1, table.shape[1]).transpose(1, 2, 0))
-
-
-def log_gammas(rng: np.random.Generator, shapes: Array) -> Array:
-    """Draw ln of Gamma variables; of small shapes they are too small for numbers themselves."""
-    # Gamma(a) is Gamma(a + 1) times a uniform to the power 1 / a.
-    return np.log(rng.standard_gamma(shapes + 1.0)) - rng.standard_exponential(shapes.shape) / shapes
-
-
-def log_dirichlet(rng: np.random.Generator, shapes: Array) -> Array:
-    """Draw ln of shares."""
-    drawn = log_gammas(rng, shapes)
-    return np.asarray(drawn - np.logaddexp.reduce(drawn))

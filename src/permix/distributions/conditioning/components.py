@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from permix.data.agent_table import AgentTable
 from permix.data.labels import Array, Label, OverItems
+from permix.distributions.agent_weights.model import AgentWeights
 from permix.distributions.mallows import Mallows
 from permix.errors import DataError
 
@@ -19,6 +21,8 @@ class MallowsComponents(OverItems):
     weights: Array  # (K,): π_k, summing to one
     centers: Array  # int32 (K, m): central orderings σ_k, best first
     decays: Array  # (K,): λ_k = -ln φ_k, from 0 to infinity
+    # How weights depend on what is known of agents, if they do; ``weights`` are then means over those fitted.
+    by_agent: AgentWeights | None = None
 
     def __post_init__(self) -> None:
         # Own, writable, contiguous copies: compiled code is specialized for those.
@@ -39,7 +43,7 @@ class MallowsComponents(OverItems):
         """Return components with these arrays as they are, unchecked; the caller gives them away."""
         made = object.__new__(MallowsComponents)
         found = (("items", self.items), ("weights", weights), ("centers", centers), ("decays", decays))
-        for name, value in found:
+        for name, value in (*found, ("by_agent", self.by_agent)):
             object.__setattr__(made, name, value)
         return made
 
@@ -58,6 +62,10 @@ class MallowsComponents(OverItems):
         """Logarithms of π_k; minus infinity for a component of weight zero."""
         with np.errstate(divide="ignore"):
             return np.log(self.weights)
+
+    def log_weights_of(self, agents: AgentTable) -> Array:
+        """Logarithms of π_k of some agents, (K,) or (rows, K) where they depend on what is known of these."""
+        return self.log_weights if self.by_agent is None else self.by_agent.log_weights(agents)
 
     def component(self, k: int) -> Mallows:
         """Component k as a distribution of its own."""

@@ -21,7 +21,9 @@ class LevelRounds:
 
     bounded = True
 
-    def __init__(self, profile: Profile, n_components: int) -> None:
+    def __init__(self, profile: Profile, n_components: int, log_weights: Array | None = None) -> None:
+        """Begin; ``log_weights`` (rows of the profile, K) are those of rows where these differ."""
+        self.log_weights = log_weights
         m, rows = profile.preferences.n_items, profile.partitioned
         self.profile, self.rows = profile, rows
         self.counts = profile.counts[rows].astype(np.float64)
@@ -61,7 +63,8 @@ class LevelRounds:
             self.distances[moved] = partition_distances(components.centers[moved], self.profile).T
             self.known[moved] = components.centers[moved]
         found = partition_log_normalizers(components, self.profile, self.distances.T)[0]
-        return np.asarray((found + components.log_weights).T)
+        own = self.log_weights
+        return np.asarray((found + (components.log_weights if own is None else own[self.rows])).T)
 
     def shares(self, k: int) -> Array:
         """Return P(component k | row) at the components of the last E-step."""

@@ -29,7 +29,9 @@ class SumRounds:
 
     bounded = False
 
-    def __init__(self, profile: Profile, n_components: int) -> None:
+    def __init__(self, profile: Profile, n_components: int, log_weights: Array | None = None) -> None:
+        """Begin; ``log_weights`` (rows of the profile, K) are those of rows where these differ."""
+        self.log_weights = log_weights
         m = profile.preferences.n_items
         self.rows, self.arrays = profile.sampled, profile.arrays
         self.counts = profile.counts[self.rows].astype(np.float64)
@@ -57,7 +59,9 @@ class SumRounds:
     def log_joint(self, components: MallowsComponents) -> Array:
         """Return ln π_k P(row | component k), (K, rows)."""
         self._renew(components)
-        return np.asarray(self.log_probabilities + components.log_weights[:, None])
+        own = self.log_weights
+        weights = components.log_weights[:, None] if own is None else own[self.rows].T
+        return np.asarray(self.log_probabilities + weights)
 
     def shares(self, k: int) -> Array:
         """Return P(component k | row) at the components of the last E-step."""

@@ -64,8 +64,8 @@ def log_shares(first, last, chosen, lines, levels, columns, table, weights, labe
 def count_rows(lines, levels, labels, rounding, counts):
     """Add the cells of rows with a label to ``counts`` (labels, columns, slots).
 
-    Slots are levels; or the number of cells, their sum, and the sum of their squares, if there is a third,
-    rounded by ``rounding`` as :mod:`permix.runtime.exact_sums` has it.
+    Slots are levels; or the number of cells, two for their sum and, if there are more, two for that of their
+    squares: terms rounded by ``rounding`` as :mod:`permix.runtime.exact_sums` has it, and what that leaves.
     """
     starts, others, codes = lines
     for row in range(labels.size):
@@ -78,6 +78,9 @@ def count_rows(lines, levels, labels, rounding, counts):
                 counts[label, column, np.int64(code)] += 1.0
             else:
                 counts[label, column, 0] += 1.0
-                counts[label, column, 1] += (code + rounding[0]) - rounding[0]
-                if counts.shape[2] > 2:
-                    counts[label, column, 2] += (code * code + rounding[1]) - rounding[1]
+                term = code * 1.0
+                for slot in range(1, counts.shape[2], 2):
+                    rounded = (term + rounding[slot - 1]) - rounding[slot - 1]
+                    counts[label, column, slot] += rounded
+                    counts[label, column, slot + 1] += (term - rounded + rounding[slot]) - rounding[slot]
+                    term *= code

@@ -6,17 +6,17 @@ shard finds the same. So a :class:`Placing` is all that there is to know of wher
 
 from __future__ import annotations
 
+import abc
 from typing import NamedTuple
 
 import numpy as np
 
-from permix.cocluster.cells.cell_lines_jit import Lines, lines_of
-from permix.cocluster.cells.families import CellFamily, CellValueError
-from permix.cocluster.sharded.rows import numbers_of_rows, row_ids
-from permix.cocluster.sharded.work_jit import count_rows, log_shares, place_rows
+from permix.data.cells import Cells
 from permix.data.labels import Array
 from permix.data.shards.matrices import CellShard
-from permix.errors import ShardError
+from permix.kernels.lines_jit import Lines
+from permix.moves.sharded.rows import numbers_of_rows, row_ids
+from permix.moves.sharded.work_jit import count_rows, log_shares, place_rows
 from permix.runtime.exact_sums import on_grid
 from permix.runtime.threads import over_rows
 
@@ -24,11 +24,35 @@ from permix.runtime.threads import over_rows
 PLACE, STAYS, BEGINS = 0, 1, 2
 
 
+class Encoding(abc.ABC):
+    """How cells become lines of what compiled code reads: levels, or numbers; it travels to workers."""
+
+    levels: bool
+    n_columns: int
+    #: Levels; or 2 where the sums of numbers matter, and 3 where those of their squares do as well.
+    n_slots: int
+
+    @abc.abstractmethod
+    def lines(self, cells: Cells) -> Lines:
+        """Return the rows; what is wrong with a cell is said with its place."""
+
+    def counts(self, k: int) -> Array:
+        """Return counts of nothing, in ``k`` groups."""
+        return np.zeros((k, self.n_columns, self.n_slots if self.levels else 2 * self.n_slots - 1))
+
+    def numbers(self, counts: Array) -> Array:
+        """Return counts with one slot for each sum: two are counted, the second of what the first leaves."""
+        if self.levels:
+            return counts
+        sums = counts[..., 1:].reshape(*counts.shape[:-1], self.n_slots - 1, 2).sum(axis=-1)
+        return np.concatenate([counts[..., :1], sums], axis=-1)
+
+
 class Shape(NamedTuple):
     """What is the same in the whole run."""
 
-    family: CellFamily
-    rounding: Array  # of numbers and of their squares
+    encoding: Encoding
+    rounding: Array  # of numbers, then of their squares: to a grid, and of the rest to a finer one
     record: Array  # ids of the rows on record, sorted
 
 
@@ -88,7 +112,7 @@ class Look(NamedTuple):
     """What all rows say of where they are."""
 
     sizes: Array  # (groups,)
-    counts: Array  # (groups, columns, slots)
+    counts: Array  # (groups, columns, slots), as encodings count
     stays: Array  # (groups,) the smallest number of a member
     stay: Array  # (groups,) and whose it is
     record: Array  # labels of the rows on record; -1 of those elsewhere
@@ -179,7 +203,7 @@ def divide(
         sides, free = _sides(shard, shape, labels, division, as_they_are)
         terms = np.zeros(len(labels))
         lines = encoded_rows(shard, shape)
-        known = (shape.family.has_levels, division.columns, division.table, division.weights)
+        known = (shape.encoding.levels, division.columns, division.table, division.weights)
         over_rows(log_shares, len(labels), _work(lines), free, tuple(lines), *known, sides, terms)
         rounded = on_grid(terms, coarse)
         totals = np.array([rounded.sum(), on_grid(terms - rounded, fine).sum()])
@@ -213,7 +237,7 @@ def labels_of(shard: CellShard, shape: Shape, placing: Placing, chain: str) -> A
         at = np.minimum(np.searchsorted(placing.stay, ids), len(placing.stay) - 1)
         free = placing.stay[at] != ids
         labels[~free] = placing.stay_labels[at[~free]]
-    tables = (shape.family.has_levels, placing.columns, placing.table, placing.weights)
+    tables = (shape.encoding.levels, placing.columns, placing.table, placing.weights)
     over_rows(place_rows, n, _work(lines), placing.key, PLACE, ids, free, tuple(lines), *tables, labels)
     labels = placing.first[labels]
     for division, to in placing.edits:
@@ -228,21 +252,11 @@ def labels_of(shard: CellShard, shape: Shape, placing: Placing, chain: str) -> A
 
 
 def encoded_rows(shard: CellShard, shape: Shape) -> Lines:
-    """Return the cells of the rows, encoded; what is wrong with one is said with its place."""
+    """Return the cells of the rows, encoded once."""
     if "lines" not in shard.memo:
-        cells = shard.cells
-        try:
-            codes = shape.family.encode(cells.values)
-        except CellValueError as error:
-            raise ShardError(str(error.at(cells.place(error.position)))) from None
-        shard.memo["lines"] = lines_of(cells.rows, cells.columns, codes, cells.n_rows)
+        shard.memo["lines"] = shape.encoding.lines(shard.cells)
     found: Lines = shard.memo["lines"]
     return found
-
-
-def forget_rows(shard: CellShard, chain: str) -> None:
-    """Forget what a chain has kept."""
-    shard.memo.pop(chain, None)
 
 
 def _sides(
@@ -259,7 +273,7 @@ def _sides(
         free[at], sides[at] = False, side
     if not as_they_are:
         lines = encoded_rows(shard, shape)
-        known = (shape.family.has_levels, division.columns, division.table, division.weights)
+        known = (shape.encoding.levels, division.columns, division.table, division.weights)
         ids = row_ids(shard)
         over_rows(
             place_rows,
@@ -277,10 +291,8 @@ def _sides(
 
 
 def _counts(shard: CellShard, shape: Shape, labels: Array, k: int) -> Array:
-    family, cells = shape.family, shard.cells
-    n_slots = family.n_slots if family.has_levels else family.n_slots + 1
-    counts = np.zeros((k, cells.n_columns, n_slots))
-    count_rows(tuple(encoded_rows(shard, shape)), family.has_levels, labels, shape.rounding, counts)
+    counts = shape.encoding.counts(k)
+    count_rows(tuple(encoded_rows(shard, shape)), shape.encoding.levels, labels, shape.rounding, counts)
     return counts
 
 

@@ -1,6 +1,6 @@
 """Chains of ``DPMallowsMixture`` over agents in shards: CPU seconds of an iteration, and bytes that travel.
 
-``python -m benchmarks.scale_chains [AGENTS ...]`` makes top-10 lists of five groups over 20 items, in shards
+``python -m benchmarks.scale.chains [AGENTS ...]`` makes top-10 lists of five groups over 20 items, in shards
 of 50,000, each size in a process of its own, and prints CPU seconds of an iteration and of its parts, on one
 thread, the bytes that an iteration sends to a worker and gets back from one, the largest memory (with the
 data before they are divided, which are here), and how the time of an iteration grows with the agents.
@@ -84,7 +84,7 @@ def main(words: list[str]) -> None:
     """Measure every size in a process of its own."""
     found = []
     for n_agents in [int(word) for word in words if word.isdecimal()] or SIZES:
-        command = [sys.executable, "-m", "benchmarks.scale_chains", "--measure", str(n_agents)]
+        command = [sys.executable, "-m", "benchmarks.scale.chains", "--measure", str(n_agents)]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode:
             raise SystemExit(ran.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.cocluster.cells.cell_lines_jit import lines_of, transposed
+from permix.kernels.lines_jit import lines_of, transposed
 
 
 def dense(lines, n_others):

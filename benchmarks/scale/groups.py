@@ -1,6 +1,6 @@
 """Data in shards: CPU seconds and bytes of a sweep of angle-based mixtures and of co-clustering.
 
-``python -m benchmarks.scale_groups [--angle | --cocluster] [ROWS ...]`` makes shards of 50,000 rows where
+``python -m benchmarks.scale.groups [--angle | --cocluster] [ROWS ...]`` makes shards of 50,000 rows where
 they are worked on: full rankings of ten items in three groups, or rows of 30 columns, half of them filled
 with one of five levels, in four groups. Each size runs in a process of its own, in one thread, and prints CPU
 seconds of a pass over all rankings, or of an iteration over all rows, what a shard is sent and answers in it,
@@ -126,8 +126,8 @@ def measure_cocluster(n_rows: int) -> dict[str, float]:
     from permix.cocluster.parameters import CoClusterParameters
     from permix.cocluster.sharded.fit import MOST_ROWS, _resolved, begun, model_of
     from permix.cocluster.sharded.moves import sharded_moves
-    from permix.cocluster.sharded.rows import sample
     from permix.data.shards.matrices import ShardedCells
+    from permix.moves.sharded.rows import sample
     from permix.runtime.seeds import stream_key
 
     executor = Weighed()
@@ -165,7 +165,7 @@ def main(words: list[str]) -> None:
     for model in [word for word in words if word.startswith("--")] or ["--angle", "--cocluster"]:
         found = []
         for n_rows in sizes:
-            command = [sys.executable, "-m", "benchmarks.scale_groups", "--measure", model, str(n_rows)]
+            command = [sys.executable, "-m", "benchmarks.scale.groups", "--measure", model, str(n_rows)]
             ran = subprocess.run(command, capture_output=True, text=True, check=False)
             if ran.returncode:
                 raise SystemExit(ran.stderr)
