@@ -76,3 +76,73 @@ BROKEN = {
     "hamming": hamming_that_moves_single_items,
     "ulam": ulam_by_columns,
 }
+
+
+def distribution(distance, center, dispersion):
+    """P of every ordering around a center."""
+    weights = {
+        order: float(dispersion) ** naive.METRICS[distance](list(center), list(order))
+        for order in permutations(sorted(center))
+    }
+    total = sum(weights.values())
+    return {order: weight / total for order, weight in weights.items()}
+
+
+# Draws of displacements of n items, with one mistake each.
+
+
+def cayley_draws_without_weights(rng, n, dispersion, size):
+    """Each item changes places with any other, or none, without regard to how many there are."""
+    out = np.tile(np.arange(n), (size, 1))
+    for row in out:
+        for i in range(1, n):
+            if rng.random() < dispersion / (1 + dispersion):
+                j = rng.integers(i)
+                row[i], row[j] = row[j], row[i]
+    return out
+
+
+def hamming_draws_with_fixed_places(rng, n, dispersion, size):
+    """The right number of items is shuffled, and some of them come to lie where they were."""
+    found = counts("hamming", n)
+    d = np.array(sorted(found))
+    chances = np.array([found[each] * dispersion**each for each in d])
+    out = np.tile(np.arange(n), (size, 1))
+    for row in out:
+        moved = rng.permutation(n)[: rng.choice(d, p=chances / chances.sum())]
+        row[moved] = row[rng.permutation(moved)]
+    return out
+
+
+def footrule_draws_of_the_nearest(rng, n, dispersion, size):
+    """Rank vectors made of independent places near the center, in their order."""
+    spread = -1 / np.log(dispersion)
+    return np.argsort(np.arange(n) + rng.laplace(scale=spread, size=(size, n)), axis=1)
+
+
+def ulam_draws_by_single_moves(rng, n, dispersion, size):
+    """The right number of moves, any of them, from the center: several ways lead to one ranking."""
+    found = counts("ulam", n)
+    d = np.array(sorted(found))
+    chances = np.array([found[each] * dispersion**each for each in d])
+    out = np.tile(np.arange(n), (size, 1))
+    for row in out:
+        for _ in range(rng.choice(d, p=chances / chances.sum())):
+            item, place = rng.integers(n, size=2)
+            row[:] = np.insert(np.delete(row, item), place, row[item])
+    return out
+
+
+def spearman_draws_with_noise(rng, n, dispersion, size):
+    return np.argsort(
+        np.arange(n) + rng.normal(scale=np.sqrt(-0.5 / np.log(dispersion)), size=(size, n)), axis=1
+    )
+
+
+BROKEN_DRAWS = {
+    "footrule": footrule_draws_of_the_nearest,
+    "spearman": spearman_draws_with_noise,
+    "cayley": cayley_draws_without_weights,
+    "hamming": hamming_draws_with_fixed_places,
+    "ulam": ulam_draws_by_single_moves,
+}

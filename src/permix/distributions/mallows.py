@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from permix.runtime.threads import over_rows
 
 
 class Mallows(RankingDistribution):
-    """Rankings around a center: P(r) ∝ dispersion^d(r, center), d the Kendall distance.
+    """Rankings around a center: P(r) ∝ dispersion^d(r, center), d the Kendall distance or another.
 
     Parameters
     ----------
@@ -31,10 +31,16 @@ class Mallows(RankingDistribution):
     items : sequence of str or int, optional
         Names and order of the items where the center does not say: by default sorted when the center
         holds integers, else in the order of the center.
+    distance : {"kendall", "footrule", "spearman", "cayley", "hamming", "ulam"}
+        As in :func:`permix.distance`. The dispersion is per unit of it, so that numbers of different
+        distances do not compare: φ = 0.8 is wide under Hamming's distance of at most n, and narrow under
+        Spearman's of up to n³/3. All but ``kendall`` have a single dispersion.
 
     Attributes
     ----------
     dispersion : float or ndarray
+        As given.
+    distance : str
         As given.
     decay : ndarray, one per item of the center
         λ_i = -ln φ_i, from 0 to infinity.
@@ -51,12 +57,28 @@ class Mallows(RankingDistribution):
     array([-0.965, -3.045])
     >>> model.sample(2, random_state=1).n_items
     3
+    >>> Mallows(["salmon", "tuna", "egg"], 0.5, distance="footrule").expected_distance()
+    1.037...
     """
 
     name: ClassVar[str] = "mallows"
+    _distance = "kendall"
+
+    def __new__(cls, *arguments: object, distance: str = "kendall", **named: object) -> Self:
+        """Make a model of the class that has the distance."""
+        if distance == "kendall" or cls is not Mallows:
+            return super().__new__(cls)
+        from permix.distributions.distances.distance_mallows import DistanceMallows
+
+        return object.__new__(DistanceMallows)  # type: ignore[return-value]
 
     def __init__(
-        self, center: Center, dispersion: float | Sequence[float] | Array, items: Items = None
+        self,
+        center: Center,
+        dispersion: float | Sequence[float] | Array,
+        items: Items = None,
+        *,
+        distance: str = "kendall",
     ) -> None:
         super().__init__(center, items)
         self._dispersion = _dispersions(dispersion, self.center)
@@ -72,6 +94,11 @@ class Mallows(RankingDistribution):
     def decay(self) -> Array:
         """λ_i = -ln φ_i, from 0 to infinity, for each item in the order of the center."""
         return read_only(self._decay)
+
+    @property
+    def distance(self) -> str:
+        """The distance that the dispersion is a base of."""
+        return self._distance
 
     @property
     def is_weighted(self) -> bool:
@@ -100,7 +127,7 @@ class Mallows(RankingDistribution):
         return self.log_normalizer() + float(self._decay[finite] @ mean_displacements(self._decay)[finite])
 
     def expected_distance(self) -> float:
-        """Expected Kendall distance from the center: the mean number of pairs in another order."""
+        """Expected distance from the center; Kendall's is the mean number of pairs in another order."""
         return float(mean_displacements(self._decay).sum())
 
     def pairwise(self) -> Array:

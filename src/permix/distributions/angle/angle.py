@@ -244,13 +244,17 @@ class Angle(Distribution):
         Up to 20 items the draws are exact. Beyond, each is an importance draw moved by 50 Metropolis
         exchanges per item, several times what the chain needs to forget where it began.
         """
-        key, n, t = stream_key(random_state), sample_size(size), self.n_items
+        key = stream_key(random_state)
+        return Rankings._from_arrays(self._draw(sample_size(size), key), self._items)
+
+    def _draw(self, n: int, key: Array) -> Array:
+        """Orderings drawn from the streams of a key."""
+        t = self.n_items
         if not self.exact_draws:
-            orders, _ = self._importance_draws(n, key, EXCHANGES_PER_ITEM * t)
-            return Rankings._from_arrays(orders, self._items)
+            return self._importance_draws(n, key, EXCHANGES_PER_ITEM * t)[0]
         table, out = self._table, np.empty((n, t), dtype=np.int32)
         over_rows(lambda first, last: subsets.sample_table_rows(key, first, last, *table, out), n, t)
-        return Rankings._from_arrays(out, self._items)
+        return out
 
     def _importance_draws(self, size: int, key: Array, n_exchanges: int) -> tuple[Array, Array]:
         """Orderings drawn by importance, moved by so many exchanges each, and their log-weights before."""

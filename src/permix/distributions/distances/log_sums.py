@@ -13,8 +13,6 @@ from permix.errors import DataError
 # A table over all subsets of 20 items, and all partitions of 70, take seconds for all decays of a table.
 MOST_SUBSETS = 20
 MOST_PARTITIONS = 70
-# Up to so many items, partitions are few enough to do without compiled code.
-_INTERPRETED = 25
 
 
 def is_exact(distance: str, n_items: int) -> bool:
@@ -74,7 +72,7 @@ def _ulam_shares(n_items: int) -> Array:
     from permix.distributions.distances.partitions_jit import add_shapes
 
     shares = np.zeros(n_items + 1)
-    (add_shapes.py_func if n_items <= _INTERPRETED else add_shapes)(n_items, shares)
+    add_shapes(n_items, shares)
     return shares
 
 
