@@ -46,8 +46,8 @@ def effective_size_of_step(log_weights: Array, log_increments: Array) -> float:
 def step_size(log_weights: Array, log_increments: Array, least: float) -> int:
     """Return how many columns to take at once, so that the step leaves particles worth ``least`` of all.
 
-    ``log_increments`` (particles, columns) are those of single steps, which are added up in their order. One is
-    taken at least.
+    ``log_increments`` (particles, columns) are those of single steps, which are added up in their order. At
+    least one is taken.
     """
     upto = np.cumsum(log_increments, axis=1)
     for taken in range(1, upto.shape[1] + 1):
