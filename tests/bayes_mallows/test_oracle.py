@@ -260,6 +260,16 @@ def test_logistic_errors_by_hand():
     assert found.rankings[0][oracle.orderings(3).index((2, 0, 1))] == pytest.approx(near / 3)
 
 
+def test_levels_hold_beside_comparisons_that_may_be_wrong():
+    """The item on top is known; whether the other two are as stated is not."""
+    model = a_model(n=3, says=oracle.bernoulli, errors=oracle.point(0.2))
+    agent = (*oracle.surely(oracle.levels((0,), (1, 2))), *oracle.compared((1, 2)))
+    found = oracle.posterior(replace(model, decays=oracle.point(0.0)), [agent])
+    assert found.evidence == pytest.approx(1 / 6)  # 0.8 and 0.2, of a sixth each
+    assert found.before()[0, 1] == pytest.approx(1.0)
+    assert found.before()[1, 2] == pytest.approx(0.8)
+
+
 def test_a_careless_agent_is_told_from_a_careful_one():
     agents = [oracle.compared((0, 1), (1, 0), (0, 1), (1, 0)), oracle.compared(*[(0, 1)] * 4)]
     model = a_model(n=3, **ERRORS["bernoulli per agent"])

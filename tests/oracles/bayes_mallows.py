@@ -119,6 +119,11 @@ def compared(*pairs):
     return tuple(pairs)
 
 
+def surely(pairs):
+    """Pairs that cannot be errors, beside others that may be: levels hold under models of errors, too."""
+    return tuple((a, b, "sure") for a, b in pairs)
+
+
 # -- priors on grids -------------------------------------------------------------------------------
 
 
@@ -167,23 +172,30 @@ def both(first, second):
 
 def no_errors(order, pairs, parameters=None):
     """P(what was said | ranking): 1 where all of it agrees."""
-    return float(all(order.index(a) < order.index(b) for a, b in pairs))
+    return float(all(order.index(a) < order.index(b) for a, b, *_ in pairs))
 
 
 def bernoulli(order, pairs, rate):
     """Each comparison is wrong with one probability."""
-    return math.prod(1 - rate if order.index(a) < order.index(b) else rate for a, b in pairs)
+    firm, stated = _firm_and_stated(pairs)
+    found = no_errors(order, firm)
+    return found * math.prod(1 - rate if order.index(a) < order.index(b) else rate for a, b in stated)
 
 
 def logistic(order, pairs, parameters):
     """A comparison is wrong with probability logistic(-b0 - b1 (|r_a - r_b| - 1)): seldom where far apart."""
     b0, b1 = parameters
-    found = 1.0
-    for a, b in pairs:
+    firm, stated = _firm_and_stated(pairs)
+    found = no_errors(order, firm)
+    for a, b in stated:
         apart = abs(order.index(a) - order.index(b))
         wrong = 1 / (1 + math.exp(b0 + b1 * (apart - 1)))
         found *= 1 - wrong if order.index(a) < order.index(b) else wrong
     return found
+
+
+def _firm_and_stated(pairs):
+    return [pair for pair in pairs if len(pair) == 3], [pair for pair in pairs if len(pair) == 2]
 
 
 # -- the model -------------------------------------------------------------------------------------
