@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,13 @@ import pytest
 ARGUMENTS = (
     *("--no-sandbox", "--headless", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    "--disable-dev-shm-usage",  # where shared memory is small, pages of several browsers do not fit into it
 )
 ROOT = Path(__file__).parents[2]
 # How long a page may take that answers at all: on a busy machine, fits compile for minutes.
 PATIENCE = 300_000.0  # milliseconds
+# How long what is measured may take to stand still: busy browsers draw pages after they say they are loaded.
+STILL = 20.0  # seconds
 
 
 @pytest.fixture(scope="session")
@@ -75,8 +79,7 @@ class Visit:
     @property
     def fits(self):
         """Whether nothing sticks out to the right, once the page and its style sheet are there."""
-        self.page.wait_for_load_state("load")
-        return self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        return still(self.page, "document.documentElement.scrollWidth <= window.innerWidth", bool)
 
 
 @pytest.fixture
@@ -92,13 +95,28 @@ def visit(browser):
         each.context.close()
 
 
+def still(page, script, good):
+    """Return what a script says, asked again for a while until that is good."""
+    begun = time.monotonic()
+    while True:
+        page.wait_for_load_state("load")
+        answer = page.evaluate(script)
+        if good(answer) or time.monotonic() - begun > STILL:
+            return answer
+        page.wait_for_timeout(500.0)
+
+
 def violations(page, axe):
     """Return what axe-core finds that is serious, once the page and its style sheet are there."""
+
+    def serious(found):
+        return [
+            (each["id"], each["nodes"][0]["html"][:200])
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+
     page.wait_for_load_state("load")
     page.evaluate(axe)
-    found = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
-    return [
-        (each["id"], each["nodes"][0]["html"][:200])
-        for each in found
-        if each["impact"] in ("serious", "critical")
-    ]
+    run = "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
+    return serious(still(page, run, lambda found: not serious(found)))

@@ -111,6 +111,7 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_answer(visit, pages):
 
     page = visit(pages / "MallowsMixture.html").page
     # Each is asked for again until it holds: on a busy machine, keys take a while to do what they do.
+    page.bring_to_front()
     page.keyboard.press("Tab")
     expect(page.locator(":focus")).to_have_text("Skip to the answer")
     page.keyboard.press("Enter")
