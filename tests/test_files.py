@@ -165,6 +165,27 @@ def test_interrupted_writer_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no locks")
+def test_a_file_that_is_removed_before_it_is_locked_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by another process that takes it for a leftover."""
+    lock, removed = files._try_lock, []
+
+    def late(handle: io.BufferedWriter) -> bool:
+        if not removed:
+            removed.append(handle.name)
+            os.unlink(handle.name)
+        return lock(handle)
+
+    monkeypatch.setattr(files, "_try_lock", late)
+    with atomic_writer(tmp_path / "a") as handle:
+        handle.write(b"whole")
+    assert len(removed) == 1
+    assert (tmp_path / "a").read_bytes() == b"whole"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_what_a_killed_write_leaves_is_removed_by_the_next(tmp_path: Path) -> None:
     """A process is killed while it writes; one that still writes to the same name is left alone."""

@@ -145,9 +145,17 @@ def _open_locked(path: Path) -> IO[bytes]:
     """Open a file for writing, and lock it where that is possible: the lock ends with the process."""
     while True:
         handle = open(path, "wb")  # noqa: SIM115 (the caller closes it)
-        if not _try_lock(handle) or os.path.samestat(os.fstat(handle.fileno()), os.stat(path)):
+        if not _try_lock(handle) or _is_at(handle, path):
             return handle
         handle.close()  # taken for a leftover and removed before it was locked
+
+
+def _is_at(handle: IO[bytes], path: Path) -> bool:
+    """Whether an open file is what its name stands for now."""
+    try:
+        return os.path.samestat(os.fstat(handle.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _try_lock(handle: IO[bytes]) -> bool:

@@ -67,6 +67,7 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
         "expected_distance": float(summaries.expected_distances[e]),
         "center": [str(item) for item in center["item"]],
         **{name: center[name].tolist() for name in ("expected_rank", "rank_low", "rank_high")},
+        "place": list(range(1, len(first) + 1)),
         "place_low": first.tolist(),
         "place_high": last.tolist(),
         "theta": summaries.theta[e].tolist(),
