@@ -26,7 +26,7 @@ from permix.estimators.preference_input import as_preferences
 from permix.estimators.recommend import N_DRAWS
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.posterior import DRAWS, MixturePosterior
+from permix.mallows.posterior import DRAWS, posterior_of
 from permix.mallows.predict import complete, pair_matrices, predict_proba
 from permix.mallows.results import MallowsFit
 
@@ -80,7 +80,7 @@ def pairwise(fit: MallowsFit, data: NewData, question: Question) -> Answer:
     def ask(block: Any, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rng = np.random.default_rng([question.seed, first])  # every block has numbers of its own
         n = len(block)
-        posterior = MixturePosterior(components, block, max(N_PARTICLES, n_samples), rng)
+        posterior = posterior_of(components, block, max(N_PARTICLES, n_samples), rng)
         questions = Questions.all_pairs(n, components.n_items)
         means, errors = posterior.before(questions, n_samples, rng)
         before = pair_matrices(n, questions, means, 1.0 - means)

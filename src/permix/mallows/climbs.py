@@ -26,7 +26,7 @@ from permix.data.labels import Array
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.mallows.em_jit import ROUNDING
-from permix.mallows.rounds.exchanges import exchanged, find_exchanges
+from permix.mallows.rounds.exchanges import exchanged
 
 if TYPE_CHECKING:
     from permix.mallows.em import MallowsEM
@@ -80,7 +80,7 @@ class ExactClimb:
 
     def _climb(self, components: MallowsComponents) -> tuple[MallowsComponents, bool]:
         """Return where the climb ends, and whether that is where nothing rises any more."""
-        em, rested, bold = self.em, -math.inf, True  # bold until that fails
+        em, rested, bold = self.em, -math.inf, self.em.bold  # until that fails
         way_back: Callable[[], MallowsComponents] | None = None
         enough = 0.0  # what the last step must bring, or another one is made instead
         while True:
@@ -100,7 +100,7 @@ class ExactClimb:
                 components = following
                 continue
             least = max(self.rise, ROUNDING * abs(value))
-            exchanges = find_exchanges(em.parts, components, statistics, least)
+            exchanges = em.exchanges(components, statistics, least)
             if exchanges:
                 best = max(exchanges, key=lambda each: each.gain)
                 way_back = partial(exchanged, components, [best]) if len(exchanges) > 1 else None

@@ -68,7 +68,7 @@ class Optima:
             which = int(rng.choice(idle if len(idle) else k))
             centers[which], decays[which] = center(), np.median(decays)
             weights[which] = max(weights[which], 1.0 / k)
-        return MallowsComponents(one.items, weights / weights.sum(), centers, decays)
+        return one.with_values(weights / weights.sum(), centers, decays)
 
 
 def matched(centers: Array, others: Array) -> tuple[Array, int]:

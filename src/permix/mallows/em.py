@@ -22,7 +22,7 @@ from permix.distributions.conditioning.draws import log_mean_exp
 from permix.mallows.climbs import ExactClimb, Follow, Run
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.rounds.drawn import Draws
-from permix.mallows.rounds.exchanges import ExactRows
+from permix.mallows.rounds.exchanges import ExactRows, Exchange, find_exchanges
 from permix.mallows.rounds.levels import LevelRounds
 from permix.mallows.rounds.sharded import ShardedRounds
 from permix.mallows.rounds.statistics import (
@@ -56,6 +56,8 @@ class MallowsEM:
     Where weights depend on what is known of agents, ``log_weights`` (rows, K) has them, and EM leaves them as
     they are; the weights of components are then shares alone.
     """
+
+    bold = True  # whether :meth:`m_step` can be bold
 
     def __init__(
         self, profile: Profile, settings: MallowsParameters, key: Array, log_weights: Array | None = None
@@ -132,6 +134,10 @@ class MallowsEM:
         if statistics is None:
             statistics = Statistics.zeros(components.n_components, components.n_items)
         return total, statistics
+
+    def exchanges(self, components: MallowsComponents, statistics: Statistics, least: float) -> list[Exchange]:
+        """Return the best exchange of each center, judged by the likelihood; see :func:`find_exchanges`."""
+        return find_exchanges(self.parts, components, statistics, least)
 
     def average(self, run: Run, follow: Follow) -> Run:
         """Go on from a run with noise: average what is drawn over rounds."""

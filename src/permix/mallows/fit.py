@@ -16,7 +16,7 @@ from permix.errors import Argument, DataError
 from permix.estimators.share_errors import share_errors
 from permix.mallows.em import N_SETS, total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.posterior import MixturePosterior
+from permix.mallows.posterior import posterior_of
 from permix.mallows.restarts import MOST_EXACT, Everybody, best_of_restarts
 from permix.mallows.results import MallowsFit
 from permix.mallows.rounds.drawn import Draws
@@ -37,8 +37,9 @@ def fit_mallows(
     Most of them begin with a ``smaller`` mixture of fewer components, where there is one.
     """
     if isinstance(preferences, Sharded):
-        if settings.weights_by:
-            raise DataError(Argument("weights_by"), " is for data in one table, not in shards")
+        for name in ("weights_by", "distance"):
+            if getattr(settings, name) != MallowsParameters.declared[name].default:
+                raise DataError(Argument(name), " is for data in one table, not in shards")
         return _fit_shards(preferences, settings, smaller)
     return _fit_rows(preferences, settings, smaller)
 
@@ -89,13 +90,13 @@ def _fit_rows(
     with at_most(settings.n_jobs):
         # Exact where sums are affordable, and otherwise with more particles than in a round.
         rng = np.random.default_rng(np.random.SeedSequence(found.key.tolist()))
-        posterior = MixturePosterior(components, distinct, 8 * settings.n_particles, rng)
+        posterior = posterior_of(components, distinct, 8 * settings.n_particles, rng)
         joint = posterior.log_joint
         probabilities = responsibilities(joint, np.logaddexp.reduce(joint, axis=1))
         scores = None
         if components.n_components > 1 and not posterior.errors.any():
             moved = components.with_values(components.weights, components.centers, components.decays + STEP)
-            scores = probabilities * (MixturePosterior(moved, distinct, 2, rng).log_joint - joint) / STEP
+            scores = probabilities * (posterior_of(moved, distinct, 2, rng).log_joint - joint) / STEP
     errors = share_errors(probabilities, profile.counts, components.weights, scores)
     log_likelihood = total_log_likelihood(joint, posterior.errors, profile.counts)
     if everybody is not None:  # the information of all, as the sample has it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from permix.errors import Argument, DataError
 from permix.estimators.checks import Choice, Names, Real, Whole
 from permix.estimators.parameters import N_COMPONENTS, RunParameters, declare
 
@@ -15,6 +16,12 @@ class MallowsParameters(RunParameters):
     """Parameters of :class:`permix.MallowsMixture`."""
 
     n_components: int = N_COMPONENTS
+    distance: Literal["kendall", "footrule", "spearman", "cayley", "hamming", "ulam"] = declare(
+        "kendall",
+        Choice("kendall", "footrule", "spearman", "cayley", "hamming", "ulam"),
+        "What separates rankings from a center, as in :func:`permix.distance`. All but ``kendall`` are for full "
+        "rankings, and for incomplete ones that few full rankings agree with.",
+    )
     n_init: int = declare(
         10,
         Whole(1),
@@ -43,7 +50,8 @@ class MallowsParameters(RunParameters):
     center_search: Literal["local", "exact"] = declare(
         "local",
         Choice("local", "exact"),
-        "How central rankings are found: by local search, or proven optimal where that is possible.",
+        "How central rankings are found: by local search, or proven optimal where that is possible. With "
+        "``distance`` footrule, spearman and hamming they are always optimal, given who is in the group.",
     )
     min_dispersion: float = declare(
         1e-3,
@@ -56,3 +64,12 @@ class MallowsParameters(RunParameters):
         "Columns known of the agents, such as region or age, that the shares of groups depend on (a "
         "multinomial logit). Without them all agents have the same shares.",
     )
+
+    def check_together(self) -> None:
+        """Refuse proofs that there are none of."""
+        if self.center_search == "exact" and self.distance in ("cayley", "ulam"):
+            raise DataError(
+                Argument("center_search", "exact"),
+                f" is not known for distance={self.distance!r}, whose centers are searched for; use ",
+                Argument("center_search", "local"),
+            )

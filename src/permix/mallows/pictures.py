@@ -48,11 +48,12 @@ def groups(fit: MallowsFit, *, figure: Figure | None = None, max_items: int = MA
     last = mixture.n_items
     if n_shown < last:
         last = min(round(1.05 * max(int(high.max()) for _, _, high in intervals)), last)
+    digits = 2 if mixture.distance == "kendall" else 4
     for k, axes in enumerate(panels[:n_panels]):
         center, color = distributions[k].center[:n_shown], DARK[k % len(DARK)]
         draw_ranks(axes, center, intervals[k], last, color, style)
         axes.set_title(
-            f"group {k + 1} · {100 * mixture.weights[k]:.1f} % · dispersion {mixture.dispersions[k]:.2g}",
+            f"group {k + 1} · {100 * mixture.weights[k]:.1f} % · dispersion {mixture.dispersions[k]:.{digits}g}",
             fontsize="medium",
         )
     for axes in panels[n_panels:]:

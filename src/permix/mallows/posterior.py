@@ -266,6 +266,17 @@ class MixturePosterior:
         return labels
 
 
+def posterior_of(
+    components: MallowsComponents, agents: Preferences, n_samples: int, rng: np.random.Generator
+) -> MixturePosterior:
+    """Return the posterior of every agent under the distance of the components."""
+    if components.distance == "kendall":
+        return MixturePosterior(components, agents, n_samples, rng)
+    from permix.mallows.distances.posterior import ListedPosterior
+
+    return ListedPosterior(components, agents)
+
+
 def stream_keys(rng: np.random.Generator, size: int) -> Array:
     """Draw keys of counter-based streams, one for each use."""
     return rng.integers(0, 2**64, size=(size, 2), dtype=np.uint64)

@@ -31,7 +31,7 @@ from permix.estimators.agent_answers import (
     whole_number,
 )
 from permix.estimators.preference_input import as_preferences
-from permix.mallows.posterior import DRAWS, MixturePosterior, stream_keys
+from permix.mallows.posterior import DRAWS, MixturePosterior, posterior_of, stream_keys
 from permix.mallows.posterior_jit import consensus_rows, sp_rows
 from permix.posterior.intervals import ranks_holding
 from permix.runtime.seeds import RandomState, generator
@@ -99,6 +99,8 @@ def sample_completions(
     one_of("step", step, ("mmp", "amp"))
     if method == "sp" and components.by_agent is not None:
         raise DataError("method='sp' is for weights that are the same for all agents; use method='auto'")
+    if method in ("sp", "importance") and components.distance != "kendall":
+        raise DataError(f"method={method!r} is for distance='kendall'; use method='auto', which is exact")
     size = sample_size(size)
     n_burn_in, n_thin = whole_number("n_burn_in", n_burn_in, 0), whole_number("n_thin", n_thin, 1)
     posterior, table, rng = _prepared(components, preferences, N_SAMPLES, random_state)
@@ -232,4 +234,4 @@ def _prepared(
     n_samples = whole_number("n_samples", n_samples, 2)
     table = as_preferences(preferences, components.items)
     rng = generator(random_state)
-    return MixturePosterior(components, table, n_samples, rng), table, rng
+    return posterior_of(components, table, n_samples, rng), table, rng

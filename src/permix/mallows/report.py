@@ -12,6 +12,7 @@ from permix.estimators.known import labels_of
 from permix.estimators.wording import part_of_all
 from permix.mallows.by_agent.tables import share_rows
 from permix.mallows.by_agent.tables import verdict as verdict_on_weights
+from permix.mallows.distances.words import FACTS, dispersion_text, largest, under
 from permix.mallows.results import RECURS, MallowsFit, climbing_iterations, remarks
 from permix.reporting import ballots
 from permix.reporting.chosen_number import chosen_by
@@ -41,7 +42,7 @@ def found_groups(fit: MallowsFit) -> RankedGroups:
     agents, sure = membership_numbers(fit.probabilities, counts)
     agents = np.rint(agents * (n / counts.sum())).astype(np.int64)
     known = len(fit.group_matches) > 1
-    most = mixture.n_items * (mixture.n_items - 1) // 2
+    most = largest(mixture.distance, mixture.n_items)
     groups = []
     for k in range(mixture.n_components):
         share = float(mixture.weights[k])
@@ -57,8 +58,8 @@ def found_groups(fit: MallowsFit) -> RankedGroups:
                 order=mixture.centers[k],
                 found=int(fit.recurrences[k]) if known else None,
                 facts=(
-                    ("dispersion", f"{mixture.dispersions[k]:.2f}"),
-                    ("pairs unlike the center", f"{distance:.1f} of {most:,}"),
+                    ("dispersion", dispersion_text(float(mixture.dispersions[k]), mixture.distance)),
+                    (FACTS[mixture.distance], f"{distance:.1f} of {most:,}"),
                 ),
             )
         )
@@ -140,7 +141,8 @@ def subtitle(fit: MallowsFit) -> str:
     """Say what the report is about."""
     n, items = fit.n_agents, len(fit.components.items)
     groups = count_of(fit.components.n_components, "group")
-    return f"{count_of(n, 'agent')}, {count_of(items, 'item')}; Mallows mixture of {groups}"
+    kind = f"Mallows mixture of {groups}{under(fit.components.distance)}"
+    return f"{count_of(n, 'agent')}, {count_of(items, 'item')}; {kind}"
 
 
 def evidence(fit: MallowsFit, data: Any) -> dict[str, Any]:

@@ -8,8 +8,9 @@ they agree.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -64,6 +65,67 @@ class Everybody(NamedTuple):
     n_agents: int
 
 
+class Rows(Protocol):
+    """What agents said, as the restarts see it."""
+
+    n_agents: int  # who said something
+
+    def em(self, key: Array, log_weights: Array | None = None) -> MallowsEM:
+        """Return EM over the rows; ``key`` names its random numbers."""
+
+    def start(self, rng: np.random.Generator) -> MallowsComponents:
+        """Return components to climb from."""
+
+    def center(self, rng: np.random.Generator) -> Array:
+        """Return a ranking near to that of an agent drawn at random."""
+
+    def part(self, rng: np.random.Generator) -> Rows:
+        """Return the rows, or a random part of very many."""
+
+
+@dataclass(frozen=True)
+class KendallRows:
+    """Rows of any kind under Kendall's distance."""
+
+    profile: Profile
+    settings: MallowsParameters
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents said something."""
+        return self.profile.n_agents
+
+    def em(self, key: Array, log_weights: Array | None = None) -> MallowsEM:
+        """Return EM over the rows."""
+        return MallowsEM(self.profile, self.settings, key, log_weights)
+
+    def start(self, rng: np.random.Generator) -> MallowsComponents:
+        """Return components from k-means on a random part of the agents."""
+        return first_components(self.profile, self.settings, rng)
+
+    def center(self, rng: np.random.Generator) -> Array:
+        """Return the ranking of an agent drawn at random, completed by the consensus of some others."""
+        return seeded_center(self.profile, rng)
+
+    def part(self, rng: np.random.Generator) -> KendallRows:
+        """Return the rows, or a random part of very many."""
+        profile = self.profile
+        cost = len(profile.partitioned) / MOST_EXACT + len(profile.sampled) / MOST_SAMPLED
+        if cost <= 2.0:
+            return self
+        rows = np.sort(rng.choice(profile.stated, int(len(profile.stated) / cost), replace=False))
+        return KendallRows(Profile.of(profile.preferences[rows]), self.settings)
+
+
+def rows_of(profile: Profile, settings: MallowsParameters) -> Rows:
+    """Return the rows as EM with this distance takes them."""
+    if settings.distance == "kendall":
+        return KendallRows(profile, settings)
+    from permix.mallows.distances.em import ListedRows
+
+    return ListedRows.of(profile, settings)
+
+
 def best_of_restarts(
     profile: Profile,
     settings: MallowsParameters,
@@ -87,7 +149,8 @@ def best_of_restarts(
         n_restarts = max(2, n_restarts)
     source = seed_sequence(settings.random_state)
     rng = np.random.default_rng(source.spawn(1)[0])
-    part = _race_track(profile, n_restarts, rng)
+    rows = rows_of(profile, settings)
+    part = rows if n_restarts == 1 else rows.part(rng)
     with at_most(settings.n_jobs), Interrupts() as interrupts, Display(settings.progress) as display:
         run_all = partial(_run_all, settings.n_jobs, interrupts, display)
 
@@ -95,7 +158,7 @@ def best_of_restarts(
             base = None if fresh else smaller
             return _crossed(part, settings, known, base, np.random.default_rng(seed), follow)
 
-        em = MallowsEM(part, settings, stream_key(rng))
+        em = part.em(stream_key(rng))
         n_fresh = max(1, n_restarts // FRESH_SHARE)
         seeds = source.spawn(n_restarts)
         tasks = [partial(search, [], at < n_fresh, seed) for at, seed in enumerate(seeds)]
@@ -123,9 +186,9 @@ def best_of_restarts(
                 runs = [*runs, best]
         reached = np.array([_height(run) for run in runs])
         of_part = em
-        if part is not profile or everybody is not None:
+        if part is not rows or everybody is not None:
             n_part = em.n_agents
-            em = MallowsEM(profile, settings, stream_key(rng))
+            em = rows.em(stream_key(rng))
             if everybody is not None:
                 em = MallowsEM.over(*everybody, em)
             reached *= em.n_agents / n_part
@@ -137,21 +200,12 @@ def best_of_restarts(
     return Search(best, reached, agreed, stream_key(rng), interrupts.interrupted)
 
 
-def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> Profile:
-    """Return a random part of very many agents, to try starts on; the best goes on with everybody."""
-    cost = len(profile.partitioned) / MOST_EXACT + len(profile.sampled) / MOST_SAMPLED
-    if n_restarts == 1 or cost <= 2.0:
-        return profile
-    rows = np.sort(rng.choice(profile.stated, int(len(profile.stated) / cost), replace=False))
-    return Profile.of(profile.preferences[rows])
-
-
 def _height(run: Run) -> float:
     return float(run.log_likelihood)
 
 
 def _crossed(
-    profile: Profile,
+    rows: Rows,
     settings: MallowsParameters,
     known: list[Run],
     smaller: MallowsComponents | None,
@@ -163,20 +217,16 @@ def _crossed(
     What is known is of different families, the best first. Starts are agents far from each other, or a
     ``smaller`` mixture with more components.
     """
-    em, k = MallowsEM(profile, settings, stream_key(rng)), settings.n_components
+    em, k = rows.em(stream_key(rng)), settings.n_components
     optima = Optima(em.n_agents, known)
     n_starts = 0 if known else N_STARTS if em.exact and k > 1 else 1
     # A mixture that a smaller one led to is one of many that are compared.
     n_crossings = MORE_CROSSINGS if known else N_CROSSINGS if smaller is None else N_CROSSINGS // 2
     for at in range(n_starts + n_crossings):
         if at < n_starts:
-            start = (
-                _extended(profile, smaller, k, rng)
-                if smaller is not None
-                else first_components(profile, settings, rng)
-            )
+            start = rows.start(rng) if smaller is None else _extended(rows, smaller, k, rng)
         elif len(optima.runs) > 1 and not follow.stopped():
-            start = optima.crossed(rng, lambda: seeded_center(profile, rng))
+            start = optima.crossed(rng, lambda: rows.center(rng))
         else:
             break
         em.key = stream_key(rng)
@@ -190,13 +240,13 @@ def _crossed(
 
 
 def _extended(
-    profile: Profile, smaller: MallowsComponents, k: int, rng: np.random.Generator
+    rows: Rows, smaller: MallowsComponents, k: int, rng: np.random.Generator
 ) -> MallowsComponents:
     n_more = k - smaller.n_components
-    centers = np.concatenate([smaller.centers, [seeded_center(profile, rng) for _ in range(n_more)]])
+    centers = np.concatenate([smaller.centers, [rows.center(rng) for _ in range(n_more)]])
     decays = np.append(smaller.decays, np.full(n_more, np.median(smaller.decays)))
     weights = np.append(smaller.weights * smaller.n_components, np.ones(n_more)) / k
-    return MallowsComponents(smaller.items, weights, centers, decays)
+    return MallowsComponents(smaller.items, weights, centers, decays, distance=smaller.distance)
 
 
 def _run_all(

@@ -9,6 +9,7 @@ import numpy as np
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table, say
 from permix.mallows.by_agent.tables import print_weights, weights_report
+from permix.mallows.distances.words import dispersion_text, distance_line, under
 from permix.mallows.results import MallowsFit, climbing_iterations, remarks
 
 
@@ -20,6 +21,7 @@ def report(fit: MallowsFit) -> dict[str, Any]:
     known = len(fit.group_matches) > 1
     return {
         "model": fit.model,
+        "distance": mixture.distance,
         **fit_tables.items_report(mixture.items, fit.counts, fit),
         "groups": [
             {
@@ -55,7 +57,7 @@ def show(report: dict[str, Any], title: str) -> None:
             k + 1,
             f"{part['share']:.1%}",
             part["agents"],
-            f"{part['dispersion']:.2f}",
+            dispersion_text(part["dispersion"], report["distance"]),
             f"{part['expected_distance']:.1f}",
         ]
         for k, part in enumerate(parts)
@@ -64,12 +66,11 @@ def show(report: dict[str, Any], title: str) -> None:
     if recurs:
         heads.append("recurs in")
         rows = [[*row, _recurrence(part, report["restarts"])] for row, part in zip(rows, parts, strict=True)]
-    kind = f"Mallows mixture of {count_of(len(parts), 'group')}"
+    kind = f"Mallows mixture of {count_of(len(parts), 'group')}{under(report['distance'])}"
     print_table(f"{fit_tables.data_title(report, title)}, {kind}", ["group", *heads], rows)
     centers = [fit_tables.called(report, part["center"]) for part in parts]
     fit_tables.print_orders("Centers, best first", centers)
     fit_tables.print_remarks(report["remarks"])
-    most = report["number_of_items"] * (report["number_of_items"] - 1) // 2
     say("share: how large a part of all agents the group is", "  ")
     say(
         "agents: those for whom it is the most probable group; in shares, an agent who may be in several "
@@ -77,8 +78,7 @@ def show(report: dict[str, Any], title: str) -> None:
         "  ",
     )
     say("dispersion: from 0, all rank as the center does, to 1, no agreement", "  ")
-    pairs = count_of(most, "pair")
-    say(f"distance: how many of {pairs} of items a member ranks unlike the center, on average", "  ")
+    say(distance_line(report["distance"], report["number_of_items"]), "  ")
     if recurs:
         say(
             "recurs in: restarts with a group that has 60% of its agents in common with this one (of those "

@@ -23,6 +23,7 @@ class MallowsComponents(OverItems):
     decays: Array  # (K,): λ_k = -ln φ_k, from 0 to infinity
     # How weights depend on what is known of agents, if they do; ``weights`` are then means over those fitted.
     by_agent: AgentWeights | None = None
+    distance: str = "kendall"  # what λ_k is per unit of
 
     def __post_init__(self) -> None:
         # Own, writable, contiguous copies: compiled code is specialized for those.
@@ -43,7 +44,7 @@ class MallowsComponents(OverItems):
         """Return components with these arrays as they are, unchecked; the caller gives them away."""
         made = object.__new__(MallowsComponents)
         found = (("items", self.items), ("weights", weights), ("centers", centers), ("decays", decays))
-        for name, value in (*found, ("by_agent", self.by_agent)):
+        for name, value in (*found, ("by_agent", self.by_agent), ("distance", self.distance)):
             object.__setattr__(made, name, value)
         return made
 
@@ -70,9 +71,10 @@ class MallowsComponents(OverItems):
     def component(self, k: int) -> Mallows:
         """Component k as a distribution of its own."""
         center = [self.items[item] for item in self.centers[k]]
-        return Mallows(center, float(self.dispersions[k]), items=self.items)
+        return Mallows(center, float(self.dispersions[k]), items=self.items, distance=self.distance)
 
     def sorted_by_weight(self) -> MallowsComponents:
         """Return the same mixture with the largest component first."""
         order = np.argsort(-self.weights, kind="stable")
-        return MallowsComponents(self.items, self.weights[order], self.centers[order], self.decays[order])
+        arrays = (self.weights[order], self.centers[order], self.decays[order])
+        return MallowsComponents(self.items, *arrays, distance=self.distance)

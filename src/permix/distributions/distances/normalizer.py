@@ -77,6 +77,39 @@ class Normalizer:
         """Return the standard error of ln Z(λ), 0 where it is exact."""
         return float(table_value.py_func(self.table, ERROR, decay))
 
+    def values(self, decays: Array) -> Array:
+        """Return ln Z, the mean and the variance of the distance for each decay, (3, decays).
+
+        >>> normalizer("cayley", 3).values(np.array([0.0, 1.0])).shape
+        (3, 2)
+        """
+        knots, series, nearest = self.table.knots, self.table.series[:ERROR], self.table.nearest
+        low = np.clip(np.searchsorted(knots, decays, side="right") - 1, 0, len(knots) - 2)
+        x = np.clip((2.0 * decays - knots[low] - knots[low + 1]) / (knots[low + 1] - knots[low]), -1.0, 1.0)
+        terms = np.cos(np.multiply.outer(np.arccos(x), np.arange(series.shape[2])))
+        found = np.einsum("wdt,dt->wd", series[:, low], terms)
+        far = decays >= knots[-1]
+        if far.any():
+            rest = nearest[0] * np.exp(-decays[far] * nearest[1])
+            found[:, far] = np.log1p(rest), *(rest * nearest[1] ** power / (1.0 + rest) for power in (1, 2))
+        return np.asarray(found)
+
+    def decays_at(self, means: Array, starts: Array, most: float = math.inf) -> Array:
+        """Return what :meth:`decay_at` returns for each mean; soon, where a start is near to it."""
+        decays = np.maximum(starts, 1e-300)
+        for _ in range(6):
+            _, mean, variance = self.values(decays)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                steps = mean / variance * np.log(mean / means)
+            following = decays + steps
+            good = np.abs(steps) <= 1e-12 * decays
+            if good.all():
+                break
+            decays = np.where((following > 0.0) & (following < most), following, decays)
+        at = (means > 0.0) & good & (decays < most)
+        pairs = zip(at.tolist(), decays.tolist(), means.tolist(), strict=True)
+        return np.array([decay if known else self.decay_at(mean, most) for known, decay, mean in pairs])
+
     def decay_at(self, mean: float, most: float = math.inf) -> float:
         """Return the λ from 0 to ``most`` with this mean distance, or the nearest."""
         if mean >= self.mean_distance(0.0):

@@ -7,6 +7,7 @@ dispersions by EM with the weights of all rows as they are. Both raise the likel
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,10 +27,10 @@ from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import PermixWarning
 from permix.mallows.climbs import Follow
-from permix.mallows.em import MallowsEM, total_log_likelihood
+from permix.mallows.em import total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.posterior import MixturePosterior
-from permix.mallows.restarts import Search
+from permix.mallows.posterior import posterior_of
+from permix.mallows.restarts import Search, rows_of
 from permix.mallows.results import MallowsFit
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
@@ -99,7 +100,7 @@ class _Climb:
         self.coefficients[0] = np.log(weights / weights[0])
         self.key = found.key
         self._rows = log_weights(self.matrix, self.coefficients)
-        self.em = MallowsEM(Profile.of(table), settings, self.key, self._rows)
+        self.em = rows_of(Profile.of(table), settings).em(self.key, self._rows)
         self.history: list[float] = []
 
     def run(self, follow: Follow) -> bool:
@@ -136,22 +137,19 @@ class _Climb:
         last, design = self.components, self.design
         coefficients = rebased(self.coefficients, order)
         weights = self.weights[order]
-        components = MallowsComponents(
-            last.items, weights / weights.sum(), last.centers[order], last.decays[order]
-        )
+        components = last.with_values(weights / weights.sum(), last.centers[order], last.decays[order])
         log_f, errors = self.log_probabilities(components)
         slopes = None if errors.any() else self._slopes(components)
         covariance = covariance_of(log_f, self.matrix, self.counts, coefficients, slopes)
         effects = shares_by_point(design, self.matrix, self.counts, coefficients, covariance)
         gain = max(self.history[-1] - self.without, 0.0)
         found = AgentWeights(design, coefficients, covariance, effects, gain)
-        arrays = (components.weights, components.centers, components.decays)
-        return MallowsComponents(components.items, *arrays, found), log_f, errors
+        return replace(components, by_agent=found), log_f, errors
 
     def log_probabilities(self, components: MallowsComponents) -> tuple[Array, Array]:
         """Return ln P(row | component), (rows, K), and its standard errors; by the same random numbers."""
         rng = np.random.default_rng(np.random.SeedSequence(self.key.tolist()))
-        found = MixturePosterior(components, self.table, 8 * self.settings.n_particles, rng)
+        found = posterior_of(components, self.table, 8 * self.settings.n_particles, rng)
         return found.log_probabilities, found.errors
 
     def _slopes(self, components: MallowsComponents) -> Slopes:

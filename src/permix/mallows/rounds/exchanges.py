@@ -57,10 +57,10 @@ class ExactRows(Protocol):
 
 
 class Exchange(NamedTuple):
-    """Two neighbors in a center that should change places."""
+    """A center that should be another one, such as with two neighbors in each other's place."""
 
     k: int
-    place: int
+    center: Array
     gain: float
 
 
@@ -88,7 +88,9 @@ def find_exchanges(
         gains = each[0] if len(each) == 1 else np.sum(each, axis=0)
         best = int(np.argmax(gains))
         if gains[best] > least:
-            found.append(Exchange(k, best, float(gains[best])))
+            center = centers[k].copy()
+            center[[best, best + 1]] = center[[best + 1, best]]
+            found.append(Exchange(k, center, float(gains[best])))
     return found
 
 
@@ -103,8 +105,8 @@ def gain_bounds(leads: Array, decay: Any, spread: Any) -> Array:
 
 
 def exchanged(components: MallowsComponents, exchanges: Sequence[Exchange]) -> MallowsComponents:
-    """Return components with neighbors that have changed places."""
+    """Return components with the centers that they should have."""
     centers = components.centers.copy()
-    for k, place, _ in exchanges:
-        centers[k, [place, place + 1]] = centers[k, [place + 1, place]]
+    for k, center, _ in exchanges:
+        centers[k] = center
     return components.with_values(components.weights, centers, components.decays)
