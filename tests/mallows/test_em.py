@@ -324,15 +324,16 @@ def test_starts_race_on_a_part_of_many_agents(monkeypatch, no_sums):
     monkeypatch.setattr(mallows_restarts, "MOST_SAMPLED", 40)
     for preferences in (some_full_top_and_levels(4), all_kinds(4)[0]):
         tracks = []
-        original = mallows_restarts._race_track
+        original = mallows_restarts.KendallRows.part
 
         def spy(*arguments, original=original, tracks=tracks):
-            tracks.append(original(*arguments))
-            return tracks[-1]
+            part = original(*arguments)
+            tracks.append(part.profile)
+            return part
 
-        monkeypatch.setattr(mallows_restarts, "_race_track", spy)
+        monkeypatch.setattr(mallows_restarts.KendallRows, "part", spy)
         fit = fit_mallows(preferences, MallowsParameters(2, n_init=3, random_state=0))
-        monkeypatch.setattr(mallows_restarts, "_race_track", original)
+        monkeypatch.setattr(mallows_restarts.KendallRows, "part", original)
         assert len(tracks[0].preferences) < len(preferences) / 2
         assert fit.probabilities.shape == (len(preferences), 2)
         profile = Profile.of(preferences)

@@ -1,7 +1,7 @@
 """Mixtures of Mallows models under any distance, by enumeration of all rankings and all centers.
 
-A mixture is a list of (weight, center, decay); an agent is what ``tests.oracles.bayes_mallows`` writes (``full``,
-``top``, ``subset``, ``levels``, ``compared``). The broken twins at the end have one deliberate mistake each.
+A mixture is a list of (weight, center, decay); an agent is what ``tests.oracles.bayes_mallows`` writes:
+``full``, ``top``, ``subset``, ``levels``, ``compared``. The broken twins at the end have one mistake each.
 """
 
 from __future__ import annotations
@@ -86,7 +86,11 @@ def best_pair(distance, agents, n, n_rounds=150):
             columns = apart[:, [first, second]].T
             for _ in range(n_rounds):
                 p = np.exp(-decays[:, None] * columns)
-                p = np.array([share, 1 - share])[:, None] * p / np.exp(-np.outer(decays, apart[0])).sum(1)[:, None]
+                p = (
+                    np.array([share, 1 - share])[:, None]
+                    * p
+                    / np.exp(-np.outer(decays, apart[0])).sum(1)[:, None]
+                )
                 totals = p @ agrees.T
                 evidence = totals.sum(axis=0)
                 new = float(np.log(evidence).sum())

@@ -53,9 +53,7 @@ def agreement(em: MallowsEM, found: MallowsComponents, others: list[MallowsCompo
 def _log_joint(em: MallowsEM, components: MallowsComponents) -> tuple[Array, Array]:
     """Return ln P(row, component) of every different row, and how many agents say it."""
     if em.exact:
-        joints = [part.log_joint(components) for part in em.parts]
-        counts = np.concatenate([part.counts for part in em.parts])
-        return np.concatenate([joint.T for joint in joints]), counts
+        return em.log_joint(components)
     profile: Profile = em.profile
     values = log_normalizers(components, profile, em.settings.n_particles, em.key, n_sets=2)[0]
     rows = profile.stated

@@ -59,7 +59,11 @@ def _build(saved: Saved) -> MallowsFit:
     return MallowsFit(
         settings=settings,
         components=MallowsComponents(
-            facts["items"], arrays["weights"], arrays["centers"], arrays["decays"], agent_weights_of(saved),
+            facts["items"],
+            arrays["weights"],
+            arrays["centers"],
+            arrays["decays"],
+            agent_weights_of(saved),
             settings.distance,
         ),
         probabilities=arrays["probabilities"],

@@ -118,6 +118,11 @@ class MallowsEM:
             components = self.m_step(components, statistics)
         return Run(components, found, np.array(history), converged)
 
+    def log_joint(self, components: MallowsComponents) -> tuple[Array, Array]:
+        """Return ln P(row, component) of all exact rows, (rows, K), and how many agents say it."""
+        joints = [part.log_joint(components).T for part in self.parts]
+        return np.concatenate(joints), np.concatenate([part.counts for part in self.parts])
+
     def exact_step(
         self, components: MallowsComponents, rng: np.random.Generator | None = None, look: bool = True
     ) -> tuple[float, Statistics]:
@@ -135,7 +140,9 @@ class MallowsEM:
             statistics = Statistics.zeros(components.n_components, components.n_items)
         return total, statistics
 
-    def exchanges(self, components: MallowsComponents, statistics: Statistics, least: float) -> list[Exchange]:
+    def exchanges(
+        self, components: MallowsComponents, statistics: Statistics, least: float
+    ) -> list[Exchange]:
         """Return the best exchange of each center, judged by the likelihood; see :func:`find_exchanges`."""
         return find_exchanges(self.parts, components, statistics, least)
 

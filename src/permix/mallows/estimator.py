@@ -57,6 +57,11 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
     found in it. Completed rankings are the consensus of the row's posterior: the least expected number of
     pairs put the wrong way.
 
+    With ``distance`` other than kendall EM and all answers are exact sums over the full rankings that agree
+    with what an agent said, which are listed; data that agree with too many of them are refused. The centers
+    of footrule, spearman and hamming are the best for the agents of a group; those of cayley and ulam are
+    searched for from several starts. ``dispersions_`` are per unit of the distance.
+
     With ``weights_by`` the shares of groups depend on columns known of the agents (``with_covariates``),
     which new data need, too. Starts are tried without the columns; the best goes on with them, so that all
     parameters are those of a maximum of the likelihood with the columns.

@@ -19,8 +19,8 @@ class MallowsParameters(RunParameters):
     distance: Literal["kendall", "footrule", "spearman", "cayley", "hamming", "ulam"] = declare(
         "kendall",
         Choice("kendall", "footrule", "spearman", "cayley", "hamming", "ulam"),
-        "What separates rankings from a center, as in :func:`permix.distance`. All but ``kendall`` are for full "
-        "rankings, and for incomplete ones that few full rankings agree with.",
+        "What separates rankings from a center, as in :func:`permix.distance`. All but ``kendall`` are for "
+        "full rankings, and for incomplete ones that few full rankings agree with.",
     )
     n_init: int = declare(
         10,

@@ -53,7 +53,8 @@ def groups(fit: MallowsFit, *, figure: Figure | None = None, max_items: int = MA
         center, color = distributions[k].center[:n_shown], DARK[k % len(DARK)]
         draw_ranks(axes, center, intervals[k], last, color, style)
         axes.set_title(
-            f"group {k + 1} · {100 * mixture.weights[k]:.1f} % · dispersion {mixture.dispersions[k]:.{digits}g}",
+            f"group {k + 1} · {100 * mixture.weights[k]:.1f} % · "
+            f"dispersion {mixture.dispersions[k]:.{digits}g}",
             fontsize="medium",
         )
     for axes in panels[n_panels:]:

@@ -68,7 +68,9 @@ class Everybody(NamedTuple):
 class Rows(Protocol):
     """What agents said, as the restarts see it."""
 
-    n_agents: int  # who said something
+    @property
+    def n_agents(self) -> int:
+        """How many agents said something."""
 
     def em(self, key: Array, log_weights: Array | None = None) -> MallowsEM:
         """Return EM over the rows; ``key`` names its random numbers."""
@@ -239,9 +241,7 @@ def _crossed(
     return optima.runs
 
 
-def _extended(
-    rows: Rows, smaller: MallowsComponents, k: int, rng: np.random.Generator
-) -> MallowsComponents:
+def _extended(rows: Rows, smaller: MallowsComponents, k: int, rng: np.random.Generator) -> MallowsComponents:
     n_more = k - smaller.n_components
     centers = np.concatenate([smaller.centers, [rows.center(rng) for _ in range(n_more)]])
     decays = np.append(smaller.decays, np.full(n_more, np.median(smaller.decays)))

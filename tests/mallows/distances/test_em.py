@@ -41,7 +41,10 @@ def some_agents(form, n, seed=0, size=8):
         table = Rankings.from_orders(lists, n_items=n, unlisted="unknown")
         return [said.subset(some) for some in lists], table
     if form == "ties":
-        groups = [[order[:1], order[1:3], order[3:]] if j % 2 else [order[:2], order[2:]] for j, order in enumerate(orders)]
+        groups = [
+            [order[:1], order[1:3], order[3:]] if j % 2 else [order[:2], order[2:]]
+            for j, order in enumerate(orders)
+        ]
         return [said.levels(*each) for each in groups], Preferences.from_levels(groups, items=range(n))
     pairs = [[(order[0], order[2]), (order[1], order[3])] for order in orders]
     triples = [(j, a, b) for j, each in enumerate(pairs) for a, b in each]
@@ -139,7 +142,9 @@ def drawn(distance, n, size, seed, decays, form="full"):
     """Data of two groups that are far from each other."""
     centers = (list(range(n)), list(range(n))[::-1])
     parts = [
-        permix.Mallows(center, np.exp(-decay), items=range(n), distance=distance).sample(size, random_state=seed + j)
+        permix.Mallows(center, np.exp(-decay), items=range(n), distance=distance).sample(
+            size, random_state=seed + j
+        )
         for j, (center, decay) in enumerate(zip(centers, decays, strict=True))
     ]
     orders = np.concatenate([part.orders for part in parts])
@@ -172,7 +177,9 @@ def test_two_groups_reach_the_maximum_over_all_pairs_of_centers(distance, form):
     data = drawn(distance, 4, 20, 4, (DECAY[distance], DECAY[distance]), form)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = MallowsMixture(2, distance=distance, n_init=6, tol=1e-10, random_state=0, progress=False).fit(data)
+        fit = MallowsMixture(2, distance=distance, n_init=6, tol=1e-10, random_state=0, progress=False).fit(
+            data
+        )
     assert float(fit.log_likelihood_) >= oracle.best_pair(distance, agents_of(data, 4), 4) - 1e-3
 
 

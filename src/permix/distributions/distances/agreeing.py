@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.errors import DataError
+from permix.errors import Argument, DataError
 
 # Places of items in all rankings listed at a time: 64 MiB of them.
 MOST_PLACES = 2**24
@@ -46,7 +46,7 @@ def agreeing_rankings(table: Preferences, distance: str, most_places: int = MOST
     if full is not None:
         return Agreeing(full, np.arange(n_rows + 1))
     if n > _MOST_ITEMS:
-        raise DataError(_too_many(table, distance, None))
+        raise _too_many(table, distance, None)
     before = _items_before(table)
     rows, used = np.arange(n_rows), np.zeros(n_rows, dtype=np.int64)
     orders = np.empty((n_rows, 0), dtype=np.int8)
@@ -55,7 +55,7 @@ def agreeing_rankings(table: Preferences, distance: str, most_places: int = MOST
             np.flatnonzero((used >> item & 1 == 0) & (before[rows, item] & ~used == 0)) for item in range(n)
         ]
         if sum(map(len, allowed)) * n > most_places:
-            raise DataError(_too_many(table, distance, np.bincount(rows, minlength=n_rows)))
+            raise _too_many(table, distance, np.bincount(rows, minlength=n_rows))
         from_ = np.concatenate(allowed)
         item = np.repeat(np.arange(n), [len(each) for each in allowed])
         into_rows = np.argsort(from_, kind="stable")
@@ -107,10 +107,12 @@ def _items_before(table: Preferences) -> Array:
     return before
 
 
-def _too_many(table: Preferences, distance: str, sizes: Array | None) -> str:
+def _too_many(table: Preferences, distance: str, sizes: Array | None) -> DataError:
     row = "" if sizes is None else f" ({table.row_name(int(np.argmax(sizes)))} leaves most open)"
-    return (
-        f"distance={distance!r} sums over all full rankings that agree with what each agent said, and here "
-        f"are too many of them{row}; rank more items, leave some items out, or use distance='kendall', which "
-        "takes incomplete rankings of any length"
+    return DataError(
+        Argument("distance", distance),
+        " sums over all full rankings that agree with what each agent said, and here are too many of "
+        f"them{row}; rank more items, leave some items out, or use ",
+        Argument("distance", "kendall"),
+        ", which takes incomplete rankings of any length",
     )

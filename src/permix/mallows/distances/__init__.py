@@ -1,1 +1,1 @@
-"""EM and answers under distances other than Kendall's, over all full rankings that agree with what agents said."""
+"""EM and answers under other distances than Kendall's, over all full rankings that agree."""

@@ -1,14 +1,15 @@
 """Centers of weighted rankings: the ranking with the least sum of distances.
 
-Footrule, Spearman's and Hamming's distance are sums over items of what it costs that an item has rank r here and
-s in the center. The best center is an assignment of ranks to items, found exactly; for Spearman's distance it is
-the order of mean ranks. Under Cayley's and Ulam's distance a center is searched for: from several starts, one
+Footrule, Spearman's and Hamming's distance are sums over items of costs of the rank here and the rank in the
+center. The best center is an assignment of ranks to items, found exactly; for Spearman's distance it is the
+order of mean ranks. Under Cayley's and Ulam's distance a center is searched for: from several starts, one
 exchange, or one move, of items after the other, as long as the sum falls.
 """
 
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ N_STARTS = 4
 
 def centers_for(distance: str, orders: Array) -> Centers:
     """Return what knows the distances of these rankings from centers."""
+    kinds: dict[str, Callable[[str, Array], Centers]]
     kinds = {"spearman": MeanRanks, "cayley": Exchanges, "ulam": Moves}
     return kinds.get(distance, Assignment)(distance, orders)
 
@@ -45,7 +47,7 @@ class Centers(abc.ABC):
     def nearest(self, weights: Array, centers: Array, thorough: bool = False) -> tuple[Array, Array]:
         """Return the centers with the least Σ weight × distance, and these sums; ``weights`` (K, rankings).
 
-        Where a center is searched for, the search goes on from those given, and ``thorough`` from others, too.
+        Where a center is searched for, the search goes on from those given; ``thorough``, from others, too.
         """
 
     @abc.abstractmethod

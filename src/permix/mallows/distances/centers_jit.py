@@ -10,7 +10,7 @@ from permix.kernels.jit import kernel
 
 @kernel
 def exchange_changes(ranks, weights, center, changes):
-    """Set ``changes[p, q]`` to the change of Σ weight × Cayley distance if items at p < q change places, else inf.
+    """Set ``changes[p, q]`` to how Σ weight × Cayley distance changes if items at p < q do; else inf.
 
     An exchange splits a cycle that holds both places, and the distance falls by one, or it joins two cycles.
     """
@@ -41,8 +41,8 @@ def move_totals(ranks, weights, center, totals):
     """Set ``totals[p, q]`` to Σ weight × Ulam distance if the item at p of the center stood at q instead.
 
     A longest increasing sequence has the item that moves or not: with it, what can precede it and what can
-    follow it are found once for all places. Up to 64 items: ``ends`` are the smallest last values of increasing
-    sequences of each length, a bit for each value; a new one removes the next larger one.
+    follow it are found once for all places. Up to 64 items: ``ends`` are the smallest last values of
+    increasing sequences of each length, a bit for each value; a new one removes the next larger one.
     """
     n = center.size
     x, y, before = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)

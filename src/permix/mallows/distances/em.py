@@ -5,8 +5,8 @@ rows; every round takes the distances of the different ones from the centers, an
 components and to the rankings it agrees with. The M-step has weighted full rankings: their center
 (``centers``), and the dispersion whose mean distance is theirs (``Normalizer.decay_at``).
 
-At rest, each center looks further: where it was searched for, from other starts; and at its nearest neighbors,
-by the likelihood itself, which counts that agents change components with it.
+At rest, each center looks further: at its nearest neighbors, by the likelihood itself, which counts that
+agents change components with it; and where centers are searched for, from other starts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ import numpy as np
 from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.distances.log_sums import MOST_SUBSETS
 from permix.distributions.distances.normalizer import normalizer
+from permix.errors import Argument, DataError
 from permix.mallows.distances.centers import Centers, centers_for
 from permix.mallows.distances.listed import Listed
 from permix.mallows.em import MallowsEM
@@ -34,6 +36,8 @@ from permix.mallows.rounds.statistics import shared_out
 MOST_ENTRIES = 60_000
 # What a ranking costs: searches for centers under Ulam's distance look at all moves of each.
 COSTS = {"ulam": 60.0, "cayley": 6.0}
+# Values that fit into one word.
+MOST_BITS = 64
 # Neighbors of a center whose likelihoods are computed.
 MOST_TRIED = 3
 # A start's groups are not as wide as if nobody agreed.
@@ -69,8 +73,7 @@ class ListedRows:
     def of(cls, profile: Profile, settings: MallowsParameters) -> ListedRows:
         """List the full rankings that rows agree with; refused where they are too many."""
         rows = profile.stated
-        # Before anything takes long: is there an exact sum over all rankings?
-        normalizer(settings.distance, profile.preferences.n_items)
+        _need_sums(settings.distance, profile.preferences.n_items)
         table = profile.preferences[rows] if len(rows) < len(profile.preferences) else profile.preferences
         listed = Listed.of(table, settings.distance)
         counts = profile.counts[rows].astype(np.float64)
@@ -125,8 +128,18 @@ class ListedRows:
         most = -math.log(self.settings.min_dispersion)
         decay = sums.decay_at(min(mean, WIDEST * sums.mean_distance(0.0)), most)
         items, weights = self.profile.preferences.items, np.full(k, 1.0 / k)
-        return MallowsComponents(
-            items, weights, centers, np.full(k, decay), distance=self.settings.distance
+        return MallowsComponents(items, weights, centers, np.full(k, decay), distance=self.settings.distance)
+
+
+def _need_sums(distance: str, n_items: int) -> None:
+    """Refuse more items than there are exact sums over all rankings of, before anything takes long."""
+    most = {"spearman": MOST_SUBSETS, "ulam": MOST_BITS}.get(distance, n_items)
+    if n_items > most:
+        raise DataError(
+            Argument("distance", distance),
+            f" has exact sums over rankings of up to {most} items, but there are {n_items}; use ",
+            Argument("distance", "footrule"),
+            ", which takes any number",
         )
 
 
@@ -138,7 +151,7 @@ class DistanceEM(MallowsEM):
     def __init__(self, rows: ListedRows, key: Array, log_weights: Array | None = None) -> None:
         self._begin(rows.profile, rows.settings, key, log_weights)
         self.rows, self.exact, self.n_agents = rows, True, rows.n_agents
-        self.parts = [_Part(self)]
+        self.parts = []
         self.sums = normalizer(rows.settings.distance, rows.centers.n_items)
         # Centers, and distances from them, of the last round.
         self._known: tuple[Array, Array] = (np.empty((0, 0)), np.empty((0, 0)))
@@ -171,6 +184,11 @@ class DistanceEM(MallowsEM):
             return components.log_weights[:, None]
         return np.asarray(self.log_weights[self._stated].T)
 
+    def log_joint(self, components: MallowsComponents) -> tuple[Array, Array]:
+        """Return ln P(row, component), (rows, K), and how many agents say it."""
+        sums = np.array([self.rows.listed.log_sums(each) for each in self.scores(components)])
+        return (sums + self.log_priors(components)).T, self.rows.counts
+
     def exact_step(
         self, components: MallowsComponents, rng: np.random.Generator | None = None, look: bool = True
     ) -> tuple[float, Any]:
@@ -179,9 +197,7 @@ class DistanceEM(MallowsEM):
         sums = [listed.log_sums(each) for each in scores]
         joint = np.array(sums) + self.log_priors(components)
         value, shares = shared_out(joint, self.rows.counts, rng)
-        weights = np.array(
-            [listed.weights(*each) for each in zip(scores, sums, shares, strict=True)]
-        )
+        weights = np.array([listed.weights(*each) for each in zip(scores, sums, shares, strict=True)])
         distances = self._known[1]
         return value, Weighted(shares.sum(axis=1), (weights * distances).sum(axis=1), weights)
 
@@ -202,7 +218,7 @@ class DistanceEM(MallowsEM):
     def exchanges(self, components: MallowsComponents, statistics: Any, least: float) -> list[Exchange]:
         """Return a better center for each component that has one, judged by the likelihood."""
         found: Weighted = statistics
-        rows, joint = self.rows, self.parts[0].log_joint(components)
+        rows, joint = self.rows, self.log_joint(components)[0].T
         changes = []
         for k in np.flatnonzero(found.members > NEGLIGIBLE).tolist():
             better = self._better_neighbor(components, k, joint, found.weights[k])
@@ -225,10 +241,12 @@ class DistanceEM(MallowsEM):
         shares = np.exp(joint[k] - evidence)
         present = self.scores(components)[k]
         changes = -decay * (rows.centers.distances(neighbors) - self.distances(components.centers)[k])
-        # To the second order: what EM sees, and what it does not, that agents change components.
+        # To the second order: what EM sees, and what it does not, that agents change components and rankings.
         sums = listed.log_sums(present)
-        first = np.array([listed.means(present, sums, change) for change in changes])
-        promised = (rows.counts * shares) @ first.T + 0.5 * (rows.counts * shares * (1.0 - shares)) @ first.T**2
+        promised = np.empty(len(changes))
+        for at, change in enumerate(changes):
+            mean, square = (shares * listed.means(present, sums, each) for each in (change, change**2))
+            promised[at] = rows.counts @ (mean + 0.5 * (square - mean**2))
         best: Exchange | None = None
         for at in np.argsort(-promised, kind="stable")[:MOST_TRIED].tolist():
             if promised[at] <= 0.0:
@@ -238,18 +256,3 @@ class DistanceEM(MallowsEM):
             if best is None or gain > best.gain:
                 best = Exchange(k, np.ascontiguousarray(neighbors[at], dtype=np.int32), gain)
         return best
-
-
-class _Part:
-    """What comparisons of runs ask of EM."""
-
-    bounded = False
-
-    def __init__(self, em: DistanceEM) -> None:
-        self.em, self.counts = em, em.rows.counts
-
-    def log_joint(self, components: MallowsComponents) -> Array:
-        """Return ln π_k P(row | component k), (K, rows)."""
-        em = self.em
-        sums = np.array([em.rows.listed.log_sums(each) for each in em.scores(components)])
-        return sums + em.log_priors(components)

@@ -20,7 +20,7 @@ class Listed(NamedTuple):
     """Different full rankings, and which of them each row agrees with."""
 
     orders: Array  # int32 (U, items), best first
-    # (M,): number of the ranking, those of one row after those of the row before; None where row i is ranking i.
+    # (M,): numbers of rankings, those of a row after those of the row before; None where row i has ranking i.
     entries: Array | None
     starts: Array  # int64 (rows + 1,): where the entries of each row begin
 

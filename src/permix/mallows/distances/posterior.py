@@ -23,8 +23,7 @@ TAIL = 0.05
 class ListedPosterior(MixturePosterior):
     """Posterior of every agent, exact; see :class:`permix.mallows.posterior.MixturePosterior`.
 
-    Agents who said nothing have the probabilities of the mixture; their rankings are listed when they are asked
-    for.
+    Agents who said nothing have the probabilities of the mixture; their rankings are listed when needed.
     """
 
     def __init__(self, components: MallowsComponents, agents: Preferences) -> None:

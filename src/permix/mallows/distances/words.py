@@ -38,7 +38,7 @@ def distance_line(distance: str, n_items: int) -> str:
         "footrule": f"by how many ranks items are away from the center, added up over items (0 to {most:,})",
         "spearman": "the squares of by how many ranks items are away from the center, added up over items "
         f"(0 to {most:,})",
-        "cayley": f"how many exchanges of two items lead from the center to a member's ranking (0 to {most:,})",
+        "cayley": f"how many exchanges of two items lead from the center to a member (0 to {most:,})",
         "hamming": f"how many of {n} a member has at another rank than the center",
         "ulam": f"how many of {n} must be moved to make a member's ranking from the center",
     }[distance]
@@ -55,7 +55,9 @@ def under(distance: str) -> str:
     """
     if distance == "kendall":
         return ""
-    return " under the footrule distance" if distance == "footrule" else f" under {distance.title()}'s distance"
+    return (
+        " under the footrule distance" if distance == "footrule" else f" under {distance.title()}'s distance"
+    )
 
 
 def dispersion_text(dispersion: float, distance: str) -> str:
