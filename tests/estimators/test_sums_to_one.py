@@ -164,7 +164,7 @@ CASES = [
     for name in OF_RANKINGS
     for options in [*options_of(name), *(PRIOR_OPTIONS if name == "DPMallowsMixture" else [])]
     for form in (*OBSERVATIONS, "mixed")
-    if not options or form in ("full", "lists")
+    if not options or "distance" in options or form in ("full", "lists")
 ]
 
 
