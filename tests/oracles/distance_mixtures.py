@@ -73,11 +73,14 @@ def best_single(distance, agents, n, most):
     return max(found)
 
 
-def best_pair(distance, agents, n, n_rounds=150):
-    """The largest ln P(data) that two components reach by EM from every pair of centers, which stay."""
+def best_pair(distance, agents, n, most, n_rounds=150):
+    """The largest ln P(data) that two components reach by EM from every pair of centers, which stay.
+
+    Decays are up to ``most``.
+    """
     agrees = np.array([agreeing(agent, n) for agent in agents])
     apart, best = distances(distance, n), -np.inf
-    grid = np.linspace(1e-4, 7.0, 4000)
+    grid = np.linspace(1e-4, most, 4000)
     weights = np.exp(-grid[:, None] * apart[0])
     means = weights @ apart[0] / weights.sum(axis=1)  # falling; the same for all centers
     for first in range(apart.shape[1]):

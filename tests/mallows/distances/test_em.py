@@ -174,13 +174,18 @@ def test_one_group_is_the_maximum_over_all_centers(distance, form, n):
 @pytest.mark.parametrize("distance", OTHERS)
 @pytest.mark.parametrize("form", ["full", pytest.param("top", marks=pytest.mark.slow)])
 def test_two_groups_reach_the_maximum_over_all_pairs_of_centers(distance, form):
-    data = drawn(distance, 4, 20, 4, (DECAY[distance], DECAY[distance]), form)
+    data, most = drawn(distance, 4, 60, 4, (1.5 * DECAY[distance], 1.5 * DECAY[distance]), form), 3.0
+    options = {
+        "n_init": 6,
+        "tol": 1e-10,
+        "min_dispersion": np.exp(-most),
+        "random_state": 0,
+        "progress": False,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = MallowsMixture(2, distance=distance, n_init=6, tol=1e-10, random_state=0, progress=False).fit(
-            data
-        )
-    assert float(fit.log_likelihood_) >= oracle.best_pair(distance, agents_of(data, 4), 4) - 1e-3
+        fit = MallowsMixture(2, distance=distance, **options).fit(data)
+    assert float(fit.log_likelihood_) >= oracle.best_pair(distance, agents_of(data, 4), 4, most) - 1e-3
 
 
 @pytest.mark.parametrize("distance", OTHERS)

@@ -33,9 +33,11 @@ from permix.mallows.rounds.exchanges import Exchange
 from permix.mallows.rounds.statistics import shared_out
 
 # Rankings that rows agree with beyond which starts are tried on a part of the rows.
-MOST_ENTRIES = 60_000
+MOST_ENTRIES = 200_000
+# Agents of a part, for each component.
+LEAST_AGENTS = 200
 # What a ranking costs: searches for centers under Ulam's distance look at all moves of each.
-COSTS = {"ulam": 60.0, "cayley": 6.0}
+COSTS = {"ulam": 200.0, "cayley": 20.0}
 # Values that fit into one word.
 MOST_BITS = 64
 # Neighbors of a center whose likelihoods are computed.
@@ -94,10 +96,12 @@ class ListedRows:
         cost = COSTS.get(self.settings.distance, 1.0) * n_entries / MOST_ENTRIES
         if cost <= 2.0:
             return self
-        rows = self.profile.stated
-        n_kept = max(int(len(rows) / cost), min(len(rows), 100 * self.settings.n_components))
-        some = np.sort(rng.choice(rows, n_kept, replace=False))
-        return ListedRows.of(Profile.of(self.profile.preferences[some]), self.settings)
+        # Agents, and not rows: short lists agree with very many rankings, and many agents make them.
+        n_kept = max(int(self.n_agents / cost), LEAST_AGENTS * self.settings.n_components)
+        drawn = rng.multinomial(n_kept, self.counts / self.counts.sum())
+        some = np.flatnonzero(drawn)
+        part = self.profile.preferences[self.profile.stated[some]]._replaced(counts=drawn[some])
+        return ListedRows.of(Profile.of(part), self.settings)
 
     # Starts.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +16,12 @@ from permix.distributions.distances.agreeing import MOST_PLACES, agreeing_rankin
 
 # With more items, rankings are no whole numbers of 64 bits.
 MOST_CODED = 15
+# Sums below this, of numbers up to one, are taken row by row.
+TINY = 1e-250
 
 
-class Listed(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Listed:
     """Different full rankings, and which of them each row agrees with."""
 
     orders: Array  # int32 (U, items), best first
@@ -43,14 +48,30 @@ class Listed(NamedTuple):
         """The row of each entry."""
         return np.repeat(np.arange(self.n_rows), np.diff(self.starts))
 
+    @cached_property
+    def _agrees(self) -> Any:
+        """Which ranking each row agrees with, as a matrix (rows, U) of ones."""
+        from scipy.sparse import csr_array
+
+        entries = np.asarray(self.entries)
+        return csr_array((np.ones(len(entries)), entries, self.starts), (self.n_rows, len(self.orders)))
+
     def log_sums(self, scores: Array) -> Array:
         """Return ln Σ exp(score) over the rankings of each row; ``scores`` is (U,)."""
         if self.entries is None:
             return scores
+        sums, largest = self._sums(scores)
+        if sums.min() > TINY:
+            return np.asarray(largest + np.log(sums))
         values = scores[self.entries]
-        largest = np.maximum.reduceat(values, self.starts[:-1])
-        values -= np.repeat(largest, np.diff(self.starts))
-        return np.asarray(largest + np.log(np.add.reduceat(np.exp(values), self.starts[:-1])))
+        most = np.maximum.reduceat(values, self.starts[:-1])
+        values -= np.repeat(most, np.diff(self.starts))
+        return np.asarray(most + np.log(np.add.reduceat(np.exp(values), self.starts[:-1])))
+
+    def _sums(self, scores: Array) -> tuple[Array, float]:
+        """Return the sums over the largest score, which may be too small for a number, and that score."""
+        largest = float(scores.max())
+        return self._agrees @ np.exp(scores - largest), largest
 
     def means(self, scores: Array, sums: Array, values: Array) -> Array:
         """Return the mean of values (U,) over the rankings of each row, in proportion to exp(score)."""
@@ -66,8 +87,12 @@ class Listed(NamedTuple):
         """
         if self.entries is None:
             return rows
-        each = np.diff(self.starts)
-        shares = np.exp(scores[self.entries] - np.repeat(sums, each)) * np.repeat(rows, each)
+        largest = float(scores.max())
+        if sums.min() - largest > math.log(TINY):
+            each = rows * np.exp(largest - sums)
+            return np.asarray(np.exp(scores - largest) * (self._agrees.T @ each))
+        n = np.diff(self.starts)
+        shares = np.exp(scores[self.entries] - np.repeat(sums, n)) * np.repeat(rows, n)
         return np.bincount(self.entries, shares, len(self.orders))
 
 
