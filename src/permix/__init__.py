@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from permix.angle.estimator import AngleMixture as AngleMixture
     from permix.baselines.kde.estimator import MallowsKDE as MallowsKDE
     from permix.baselines.mean_shift.estimator import BlurringMeanShift as BlurringMeanShift
+    from permix.bayes_mallows.estimator import BayesianMallowsMixture as BayesianMallowsMixture
     from permix.cocluster.ensemble_estimator import CoClusteringEnsemble as CoClusteringEnsemble
     from permix.cocluster.estimator import CoClustering as CoClustering
     from permix.comparison.auto import fit_auto as fit_auto
@@ -88,6 +89,7 @@ _HOME = {
         "permix.angle.estimator": "AngleMixture",
         "permix.baselines.kde.estimator": "MallowsKDE",
         "permix.baselines.mean_shift.estimator": "BlurringMeanShift",
+        "permix.bayes_mallows.estimator": "BayesianMallowsMixture",
         "permix.cocluster.ensemble_estimator": "CoClusteringEnsemble",
         "permix.cocluster.estimator": "CoClustering",
         "permix.comparison.auto": "fit_auto",

@@ -6,11 +6,30 @@ from 0 is called an index, or the message says so.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 _NOT_GIVEN = ...  # the same object after a journey between processes
+
+
+# What a terminal would obey instead of showing it: control characters, and those that turn text around.
+_CONTROLS = {
+    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+
+
+def visible(text: str) -> str:
+    r"""Return text with escapes for characters that a terminal would obey.
+
+    Examples
+    --------
+    >>> visible("An\x1b[31mn")
+    'An\\x1b[31mn'
+    """
+    return text.translate(_CONTROLS)
 
 
 class Argument(NamedTuple):
@@ -30,8 +49,8 @@ class Argument(NamedTuple):
             return flag
         if self.value is False:
             return flag.replace("--", "--no-", 1)
-        text = str(self.value)
-        return f"{flag} {text if text and ' ' not in text else repr(text)}"
+        values = self.value if isinstance(self.value, list | tuple) else [self.value]
+        return " ".join(f"{flag} {shlex.quote(str(value))}" for value in values)
 
 
 class Wording(NamedTuple):

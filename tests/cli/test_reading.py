@@ -214,3 +214,33 @@ def test_a_zip_of_something_else(run, tmp_path):
     code, _, err = run("info", path)
     assert code == 1
     assert "unzip -p" in " ".join(err.split())
+
+
+def test_a_terminal_is_told_nothing_by_names(run, tmp_path):
+    """Names with control characters, or that turn text around, are shown with escapes."""
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "Precinct,rank1,rank2\nN,\x1b[31mAnn,Bo\nN,Bo,Al\x07ice\nN,\u202eCy,Bo\n", encoding="utf-8"
+    )
+    for arguments in (("info", path), ("consensus", path)):
+        code, out, err = run(*arguments)
+        assert code == 0
+        assert not {"\x1b", "\x07", "\u202e"} & set(out + err)
+        assert "\\x1b[31mAnn" in out
+        assert "\\u202eCy" in out
+
+
+def test_a_warning_is_written_once(run, tmp_path):
+    """Files are looked at more than once to find what they hold."""
+    path = tmp_path / "x.csv"
+    path.write_bytes("voter,rank1,rank2\n1,M\xfcller,Bo\n2,Bo,M\xfcller\n".encode("latin-1"))
+    assert run("info", path)[2].count("not UTF-8") == 1
+
+
+def test_options_that_are_named_can_be_copied(run, tmp_path):
+    """A # would have begun a comment, and a list was written as Python writes it."""
+    path = tmp_path / "x.csv"
+    path.write_text("# of people,first,second\n40,A,B\n35,B,A\n")
+    assert "--group-column '# of people'" in run("info", path)[2]
+    path.write_text("precinct,rank1,rank2,share of all\nN,A,B,40\nS,B,A,35\n")
+    assert "--group-column 'share of all'" in run("info", path)[2]

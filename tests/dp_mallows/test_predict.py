@@ -10,11 +10,11 @@ import pytest
 
 from permix.data.rankings import Rankings
 from permix.dp_mallows import pairs as dp_mallows_pairs
-from permix.dp_mallows.draws import Overlap
 from permix.dp_mallows.pairs import predict_pairwise
 from permix.dp_mallows.predict import ListPredictive, distinct
 from permix.errors import DataError
 from permix.partitions import DirichletProcess
+from permix.posterior.overlap import Overlap
 from permix.runtime.threads import at_most
 from tests.dp_mallows.cases import FOUR, LISTS, as_draws, cluster_draws, fit_of, members_of
 from tests.reference import dp_mallows_predictive as naive

@@ -8,10 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from permix.dp_mallows.results import ClusterSummaries, weighted_quantiles
+from permix.dp_mallows.results import ClusterSummaries
 from permix.errors import DataError
 from permix.partitions import Gamma
 from permix.posterior import summary
+from permix.posterior.intervals import weighted_quantiles
 from tests.dp_mallows.cases import LISTS, fit_of, members_of
 from tests.dp_mallows.test_predict import relabeled
 

@@ -44,6 +44,9 @@ EXAMPLES: dict[str, Example] = {
         lambda **more: permix.MallowsMixture(**{"n_components": 2, "n_init": 2, **more}), _votes
     ),
     "DPMallowsMixture": Example(lambda **more: permix.DPMallowsMixture(**{**CHAINS, **more}), _votes),
+    "BayesianMallowsMixture": Example(
+        lambda **more: permix.BayesianMallowsMixture(**{"n_components": 2, **CHAINS, **more}), _votes
+    ),
     "AngleMixture": Example(
         lambda **more: permix.AngleMixture(**{"n_components": 2, "n_init": 2, **more}), _votes
     ),

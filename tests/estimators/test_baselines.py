@@ -97,7 +97,7 @@ def test_every_score_has_baselines(name):
 @pytest.mark.parametrize("name", SCORING)
 def test_data_that_the_fit_keeps_need_not_be_passed_again(name):
     model = fitted(name)
-    if name in ("MallowsMixture", "AngleMixture", "BlurringMeanShift", "BayesianMallowsMixture"):
+    if name in ("MallowsMixture", "AngleMixture", "BlurringMeanShift"):
         with pytest.raises(DataError, match=r"keeps no data: .* score_against_baselines\(X\)"):
             model.score_against_baselines()
         return

@@ -19,7 +19,14 @@ from permix.posterior.checks import Aspect, compare, unusual_share
 from tests.estimators.examples import EXAMPLES, NAMES, fitted
 
 T = 4
-KEEPS_DATA = {"DPMallowsMixture", "MallowsKDE", "DPMixture", "CoClustering", "CoClusteringEnsemble"}
+KEEPS_DATA = {
+    "BayesianMallowsMixture",
+    "DPMallowsMixture",
+    "MallowsKDE",
+    "DPMixture",
+    "CoClustering",
+    "CoClusteringEnsemble",
+}
 
 
 # -- what the agents of a replicated data set say ------------------------------------------------------

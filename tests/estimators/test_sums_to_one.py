@@ -35,15 +35,16 @@ def rankings_of(rows, unlisted="below"):
     return Rankings.from_orders([list(row) for row in rows], n_items=T, unlisted=unlisted)
 
 
-def compared(*pairs):
-    """Every way to answer the same comparisons without contradiction."""
+def compared(*pairs, contradictions=False):
+    """Every way to answer the same comparisons, without contradiction unless a model has errors."""
     answers = []
     for turned in product([False, True], repeat=len(pairs)):
         said = [pair[::-1] if turn else pair for pair, turn in zip(pairs, turned, strict=True)]
-        if any(all(row.index(a) < row.index(b) for a, b in said) for row in permutations(ITEMS)):
+        agrees = any(all(row.index(a) < row.index(b) for a, b in said) for row in permutations(ITEMS))
+        if agrees or contradictions:
             answers.append(said)
     triples = [(str(row), a, b) for row, said in enumerate(answers) for a, b in said]
-    return Preferences.from_pairs(triples, items=ITEMS)
+    return Preferences.from_pairs(triples, items=ITEMS, on_cycle="keep" if contradictions else "error")
 
 
 def tied(*sizes):
@@ -54,6 +55,7 @@ def tied(*sizes):
     return Preferences.from_levels(levels, items=list(ITEMS))
 
 
+ASKED = (((0, 1),), ((0, 1), (2, 3)), ((0, 1), (1, 2), (2, 0)))
 OBSERVATIONS = {
     "full": {"full rankings": rankings_of(permutations(ITEMS))},
     "lists": {f"lists of {n}": rankings_of(permutations(ITEMS, n)) for n in ITEMS if n},
@@ -63,10 +65,7 @@ OBSERVATIONS = {
         for some in combinations(ITEMS, n)
     },
     "ties": {f"levels of {sizes}": tied(*sizes) for sizes in ((1, 2, 1), (2, 2), (3, 1))},
-    "pairs": {
-        f"answers to {pairs}": compared(*pairs)
-        for pairs in (((0, 1),), ((0, 1), (2, 3)), ((0, 1), (1, 2), (2, 0)))
-    },
+    "pairs": {f"answers to {pairs}": compared(*pairs) for pairs in ASKED},
 }
 
 
@@ -155,14 +154,24 @@ def total(model, table):
 def sums(model, name):
     """Sums over all forms that the model takes."""
     forms = [form for form in OBSERVATIONS if (name, form) not in REFUSES]
-    return {what: total(model, table) for form in forms for what, table in OBSERVATIONS[form].items()}
+    observations = OBSERVATIONS
+    if getattr(model, "errors", None) is not None:
+        observations = OBSERVATIONS | {"pairs": {p: compared(*p, contradictions=True) for p in ASKED}}
+    return {what: total(model, table) for form in forms for what, table in observations[form].items()}
 
 
 PRIOR_OPTIONS = [{"prior": name if name != "finite" else permix.FiniteDirichlet(3)} for name in PRIORS][1:]
+MORE_OPTIONS = {
+    "DPMallowsMixture": PRIOR_OPTIONS,
+    "BayesianMallowsMixture": [
+        *[{"n_components": prior} for prior in ("mfm", "dp", "pitman-yor")],
+        *[{"errors": errors, "errors_per_agent": True} for errors in ("bernoulli", "logistic")],
+    ],
+}
 CASES = [
     (name, form, options)
     for name in OF_RANKINGS
-    for options in [*options_of(name), *(PRIOR_OPTIONS if name == "DPMallowsMixture" else [])]
+    for options in [*options_of(name), *MORE_OPTIONS.get(name, [])]
     for form in (*OBSERVATIONS, "mixed")
     if not options or form in ("full", "lists")
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import signal
 import threading
@@ -234,6 +235,28 @@ def test_rows_that_leave_items_open_are_fitted_in_shards(open_votes):
     assert 0.0 < error == other.log_likelihood_.standard_error
     scores = one.score_samples(open_votes, n_samples=64)
     assert float(one.log_likelihood_) == pytest.approx(scores.sum(), abs=5 * error + 2)
+
+
+class Elsewhere(Here):
+    """An executor to which all travels in bytes, as to workers."""
+
+    remote = True
+
+    def __init__(self):
+        super().__init__(1)
+        self.names = []
+
+    def map_shards(self, work, shards, shared=None, reduce=None):
+        self.names += [shard.name for shard in shards]
+        sent = pickle.loads(pickle.dumps((work, list(shards), shared, reduce)))
+        return pickle.loads(pickle.dumps(super().map_shards(*sent)))
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_starts_are_left_to_workers_with_the_same_bits(votes):
+    there = Elsewhere()
+    assert_same(fitted(Sharded.of(votes, 2, there)), fitted(Sharded.of(votes, 2, Here(1))))
+    assert {f"start {at}" for at in range(1, 5)} <= set(there.names)
 
 
 class Ends(Here):

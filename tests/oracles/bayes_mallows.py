@@ -202,7 +202,7 @@ def _firm_and_stated(pairs):
 
 
 def one_group(sizes):
-    return [float(sum(sizes)), 0.0] if sizes else [1.0]
+    return [1.0, *[0.0] * len(sizes)] if sizes else [1.0]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,18 @@ from typing import Any
 PIPE_CLOSED = 141
 
 
+# Warnings that a command has written: files are looked at more than once.
+_SHOWN: set[str] = set()
+
+
 def show_warning(message: Any, *_: Any, flags: Mapping[str, str] | None = None, **__: Any) -> None:
-    """Write a warning as a user of the command line wants it: what it says, not where it came from."""
-    print(f"permix: warning: {_in_options(message, flags)}", file=sys.stderr)
+    """Write a warning, once, as a user of the command line wants it: what it says, not where it came from."""
+    from permix.errors import visible
+
+    said = visible(_in_options(message, flags))
+    if said not in _SHOWN:
+        print(f"permix: warning: {said}", file=sys.stderr)
+    _SHOWN.add(said)
 
 
 def _in_options(said: Any, flags: Mapping[str, str] | None = None) -> str:
@@ -51,10 +60,11 @@ def _explain(error: OSError) -> str:
 def main() -> None:
     """Run the command line; a user's mistake gives one clear message and exit code 1, or 2 for an option."""
     from permix.cli.output import abandon_output, prepare_streams
-    from permix.errors import PermixError
+    from permix.errors import PermixError, visible
     from permix.runtime.command import RUNNING
 
     warnings.showwarning = show_warning
+    _SHOWN.clear()
     RUNNING["command"] = True
     prepare_streams()
     # Python's last search for garbage, among all of Numba and scipy, is for nothing: 0.3 s after a fit.
@@ -93,5 +103,5 @@ def main() -> None:
         )
     else:
         return
-    print(f"permix: {said}", file=sys.stderr)
+    print(f"permix: {visible(said)}", file=sys.stderr)
     sys.exit(code)

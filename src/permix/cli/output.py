@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from permix.errors import visible
+
 
 def prepare_streams() -> None:
     """Make standard output and error take any text: where characters cannot be shown, their numbers are.
@@ -107,7 +109,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     longest = [max(map(len, (column, *cells))) for column, *cells in zip(columns, *texts, strict=True)]
     # A pipe has no width of its own: leave room, so that nothing is folded there.
     console = Console(soft_wrap=False, width=None if is_screen else 1000)
-    console.print(f"[bold]{escape(title)}[/bold]", highlight=False)
+    console.print(f"[bold]{escape(visible(title))}[/bold]", highlight=False)
     for part in beside_each_other(longest, terminal_width()) if is_screen else [range(len(columns))]:
         table = Table(header_style="", box=None, pad_edge=False)
         for at in part:
@@ -118,7 +120,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
             else:
                 look |= {"overflow": "ellipsis", "no_wrap": True}
                 look |= {"min_width": longest[at]} if is_screen else {}
-            table.add_column(escape(columns[at]), **look)
+            table.add_column(escape(visible(columns[at])), **look)
         for row in texts:
             table.add_row(*(escape(row[at]) for at in part))
         console.print(table)
@@ -152,7 +154,7 @@ def cell_text(cell: Any) -> str:
         return f"{cell:,}"
     if isinstance(cell, float):
         return "" if math.isnan(cell) else f"{cell:.4g}" if abs(cell) < 1e5 else f"{cell:,.0f}"
-    return str(cell)
+    return visible(str(cell))
 
 
 def rounded(value: float, digits: int) -> str:
@@ -171,7 +173,7 @@ def print_title(title: str) -> None:
     from rich.markup import escape
 
     Console(width=None if sys.stdout.isatty() else 1000).print(
-        f"[bold]{escape(title)}[/bold]", highlight=False
+        f"[bold]{escape(visible(title))}[/bold]", highlight=False
     )
 
 
@@ -183,7 +185,7 @@ def wrapped(pieces: Sequence[str], width: int, joined_by: str, indent: str = "")
     >>> wrapped(["tea", "coffee", "milk"], 14, " ≻ ", "  ")
     ['tea ≻ coffee ≻', '  milk']
     """
-    lines, line = [], ""
+    lines, line, pieces = [], "", [visible(piece) for piece in pieces]
     end = joined_by.rstrip()
     for at, piece in enumerate(pieces):
         last = at == len(pieces) - 1
@@ -200,6 +202,7 @@ def wrapped(pieces: Sequence[str], width: int, joined_by: str, indent: str = "")
 
 def say(text: str, hanging: str = "") -> None:
     """Write a sentence in lines that fit; in a pipe, in one."""
+    text = visible(text)
     if not sys.stdout.isatty():
         print(text)
         return
@@ -209,6 +212,7 @@ def say(text: str, hanging: str = "") -> None:
 
 def fitting(names: Sequence[str], width: int) -> str:
     """All names, best first, or the first ones and the last, as many as fit; long names are cut."""
+    names = [visible(name) for name in names]
     whole = ORDER.join(names)
     if len(whole) <= width or len(names) < 3:
         return whole

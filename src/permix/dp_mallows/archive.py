@@ -31,11 +31,7 @@ def _pack(fit: DPMallowsFit) -> Content:
     facts, arrays, _ = parts.pack_partitions(fit)
     arrays |= {"data/orders": data.orders, "data/counts": data.counts}
     arrays |= {f"clusters/{name}": np.asarray(getattr(fit.clusters, name)) for name in CLUSTERS}
-    if data._agents is not None:
-        # Ids may be numbers and text together; both are kept as text, and which is which.
-        ids = data._agents.tolist()
-        arrays["data/agents"] = np.array([str(name) for name in ids])
-        arrays["data/agents_are_numbers"] = np.array([isinstance(name, int) for name in ids])
+    arrays |= parts.pack_agents("data/", data)
     if fit.sampled_from is not None:
         arrays["sampled_from"] = np.array([fit.sampled_from])
     return Content({"items": fit.items, **facts}, arrays)
@@ -75,17 +71,7 @@ def _rankings(items: tuple[Any, ...], data: dict[str, Array]) -> Rankings:
     ascending = np.sort(orders, axis=1)
     require(not np.any((ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)), "lists")
     require(int(data["counts"].sum()) < MOST_AGENTS, "counts")
-    return Rankings._from_arrays(orders, items, data["counts"], _agents(data))
-
-
-def _agents(data: dict[str, Array]) -> Array | None:
-    require(("agents" in data) == ("agents_are_numbers" in data), "agents")
-    if "agents" not in data:
-        return None
-    names, numbers = data["agents"].tolist(), data["agents_are_numbers"].tolist()
-    ids = [int(name) if number else name for name, number in zip(names, numbers, strict=True)]
-    require([str(name) for name in ids] == names, "agents")
-    return np.array(ids, dtype=object)
+    return Rankings._from_arrays(orders, items, data["counts"], parts.agents_of(data))
 
 
 def _clusters(found: dict[str, Array], prior: PartitionPrior, sampled_from: int | None) -> ClusterDraws:
@@ -122,8 +108,7 @@ SCHEMA = Schema(
         },
         "data/orders": field("int32", "rows", "places"),
         "data/counts": field("int64", "rows", where=fields.counts),
-        "data/agents": field("text", "rows", optional=True),
-        "data/agents_are_numbers": field("bool", "rows", optional=True),
+        **parts.AGENT_FIELDS,
         "sampled_from": field("int64", 1, optional=True),
         "clusters/starts": field("int64", "starts"),
         "clusters/sizes": field("int64", "clusters", where=fields.positive),

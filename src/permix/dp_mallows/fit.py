@@ -17,7 +17,7 @@ from permix.data.rankings import Rankings
 from permix.data.shards.sharded import Sharded
 from permix.distributions.base import Estimate
 from permix.dp_mallows.decay_prior import LearnDecayPrior
-from permix.dp_mallows.draws import ClusterDraws, Overlap
+from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.jumps import Jumps
 from permix.dp_mallows.lists.top_lists_jit import top_lists
 from permix.dp_mallows.moves import (
@@ -38,6 +38,7 @@ from permix.partitions import MixtureOfFiniteMixtures
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, evenly_spaced
+from permix.posterior.overlap import Overlap
 from permix.runtime.fingerprint import digest
 from permix.runtime.progress import Display
 from permix.runtime.threads import at_most

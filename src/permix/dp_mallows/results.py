@@ -19,7 +19,7 @@ from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.predict import rank_table
 from permix.errors import DataError
 from permix.estimators.wording import listed
-from permix.posterior.intervals import holding, ranks_holding
+from permix.posterior.intervals import holding, ranks_holding, weighted_quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -259,19 +259,3 @@ class ClusterSummaries:
                 f"no list names more than {longest} of {n_items} items; places after that follow the prior"
             )
         return said
-
-
-def weighted_quantiles(values: Array, weights: Array, levels: tuple[float, ...]) -> Array:
-    """Return the smallest value of each row whose cumulated weight reaches each level, (levels, rows)."""
-    out = np.empty((len(levels), len(values)), dtype=values.dtype)
-    step = max(1, 2**22 // max(values.shape[1], 1))
-    for first in range(0, len(values), step):
-        block = values[first : first + step]
-        order = np.argsort(block, axis=1, kind="stable")
-        ascending = np.take_along_axis(block, order, axis=1)
-        cumulated = np.cumsum(weights[order], axis=1)
-        for at, level in enumerate(levels):
-            # Rounding must not push a level beyond the last value, nor past one that it just reaches.
-            place = np.argmax(cumulated >= level * cumulated[:, -1:] * (1.0 - 1e-12), axis=1)
-            out[at, first : first + step] = np.take_along_axis(ascending, place[:, None], axis=1)[:, 0]
-    return out

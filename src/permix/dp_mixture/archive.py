@@ -17,7 +17,9 @@ from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import (
     PARTITION_FACTS,
     PARTITION_FIELDS,
+    SAMPLED_FROM,
     pack_partitions,
+    pack_sampled_from,
     partitions_of,
     under,
 )
@@ -36,6 +38,7 @@ def _pack(fit: MixtureFit) -> Content:
     arrays |= {_place(fit.family, name): array for name, array in fit.family.pack(fit.data).items()}
     if fit.feature_names is not None:
         arrays["feature_names"] = np.array(fit.feature_names)
+    arrays |= pack_sampled_from(fit)
     return Content({"fitted_family": fit.family, "fitted_prior": fit.prior, **facts}, arrays)
 
 
@@ -63,7 +66,9 @@ def _build(saved: Saved) -> MixtureFit:
     if "feature_names" in arrays:
         names = tuple(arrays["feature_names"].tolist())
         require(len(names) == family.n_features, "number of column names")
-    fit = MixtureFit(settings, family, prior, data, n, draws, estimate, names)
+    sampled_from = int(arrays["sampled_from"][0]) if "sampled_from" in arrays else None
+    require(sampled_from is None or sampled_from >= n, "rows of a sample")
+    fit = MixtureFit(settings, family, prior, data, n, draws, estimate, names, sampled_from=sampled_from)
     # What the command line and the estimator show is computed here, while a failure is still the file's.
     fit.cluster_parameters  # noqa: B018
     return fit
@@ -137,6 +142,7 @@ SCHEMA = Schema(
     arrays={
         **PARTITION_FIELDS,
         "feature_names": field("text", "columns", optional=True),
+        "sampled_from": SAMPLED_FROM,
         "draws/missing_cells": field(
             "real", "chains", "draws", "missing cells", where=fields.finite, optional=True
         ),

@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.dp_mixture.parameters import as_family
 from permix.errors import CellError
-from permix.families import Family, GaussianDiagonal, Mixed, MixedNIW
+from permix.families import Categorical, Family, GaussianDiagonal, Mixed, MixedNIW
 from permix.families.table_columns import ENTRIES_PER_VALUE, columns_of, kind_of
 
 # A value that fewer rows have may be an accident of a small table.
@@ -74,7 +74,8 @@ def _shape_of(table: Any) -> tuple[int, ...]:
 
 def default_like(family: Family) -> Family:
     """Return the default that such a family may be."""
-    return type(family)() if isinstance(family, Mixed | GaussianDiagonal) else as_family(None)
+    kinds = Mixed | GaussianDiagonal | Categorical  # answers where rows are in shards
+    return type(family)() if isinstance(family, kinds) else as_family(None)
 
 
 def is_numbers(table: Any) -> bool:

@@ -11,6 +11,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from permix.data.agent_table import AgentTable
+from permix.data.cells import Cells
 from permix.data.shards.matrices import ShardedCells
 from permix.data.shards.sharded import Sharded
 from permix.dp_mixture.choose_family import chosen_family
@@ -18,7 +19,7 @@ from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
 from permix.dp_mixture.predict import log_density, membership_of, sample_rows
 from permix.dp_mixture.profile import profile_frame, top_words
-from permix.errors import DataError
+from permix.errors import DataError, NoSuchAttribute
 from permix.estimators.base import DrawsMixin, Estimator, ScoreMixin, of_fitted
 from permix.estimators.nested import NestedParameters
 from permix.families import Family, Mixed
@@ -48,7 +49,7 @@ class DPMixture(
     ----------
     labels_ : ndarray of shape (n,)
         Point estimate of the partition, with at most as many groups as half of the draws have; group 0 is
-        the largest.
+        the largest. Of rows in shards there are none: :func:`permix.predict_shards` writes them.
     n_clusters_ : int
         Number of groups in ``labels_``; its posterior is ``posterior_["posterior"]["n_groups"]``.
     cluster_sizes_ : ndarray
@@ -92,8 +93,9 @@ class DPMixture(
 
         Parameters
         ----------
-        X : array, frame or sparse matrix of shape (n, d)
-            One row per observation.
+        X : array, frame or sparse matrix of shape (n, d), Cells or ShardedCells
+            One row per observation. Of rows in shards (:func:`permix.read_sharded_cells`) all are fitted, and
+            labels are kept of a random sample.
         y : ignored
 
         Returns
@@ -101,6 +103,12 @@ class DPMixture(
         self
         """
         settings = self._settings()
+        if isinstance(X, ShardedCells):
+            from permix.dp_mixture.sharded.fit import fit_shards
+
+            self.__dict__.pop("feature_names_in_", None)
+            return self._adopt(fit_shards(X, settings))
+        X = _as_table(X)
         table = self._table(X, chosen_family(settings.family, X), reset=True)
         names = getattr(self, "feature_names_in_", None)
         return self._adopt(fit_mixture(table, settings, None if names is None else tuple(map(str, names))))
@@ -111,10 +119,11 @@ class DPMixture(
         if fit.feature_names is not None:
             self.feature_names_in_ = np.array(fit.feature_names, dtype=object)
         self.family_, self.prior_, self.point_estimate_ = fit.family, fit.prior, fit.estimate
-        self.labels_, self.n_clusters_, self.cluster_sizes_ = fit.labels, fit.n_clusters, fit.cluster_sizes
+        self.n_clusters_, self.cluster_sizes_ = fit.n_clusters, fit.cluster_sizes
         self.log_likelihood_ = float(fit.draws.arrays["log_likelihood"].mean())
         return self
 
+    labels_ = of_fitted(lambda self: _row_labels(self._fit), "Group of every row fitted.")
     cluster_parameters_ = of_fitted(
         lambda self: self._fit.cluster_parameters,
         "Posterior means of the groups' parameters given ``labels_``.",
@@ -141,7 +150,7 @@ class DPMixture(
         check_is_fitted(self)
         if X is FITTED:
             return self._fit.serving(self._fit.data), self._fit.data, self._fit.n
-        table = self._table(X, self.family_, reset=False)
+        table = self._table(_as_table(X, getattr(self, "feature_names_in_", None)), self.family_, reset=False)
         with naming_columns(self._fit.feature_names):
             data = self.family_.encode(table)
         return self._fit.serving(data), data, int(table.shape[0])
@@ -231,6 +240,29 @@ class DPMixture(
         return tags
 
 
+def _row_labels(fit: MixtureFit) -> npt.NDArray[np.int64]:
+    if fit.sampled_from is not None:
+        raise NoSuchAttribute(
+            "rows of data in shards are not here: permix.predict_shards(model, data, folder) writes their "
+            "groups"
+        )
+    return fit.labels
+
+
+def _as_table(X: Any, columns: Any = None) -> Any:
+    """Return the cells of a matrix as a table, in the order of the columns that were fitted; others as is."""
+    if not isinstance(X, Cells):
+        return X
+    if X.column_names is None:
+        return X.dense()
+    import pandas as pd
+
+    table = pd.DataFrame(X.dense(), columns=list(X.column_names))
+    if columns is None or set(columns) != set(table.columns):
+        return table
+    return table[list(columns)]
+
+
 def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
     """Say what is wrong where scikit-learn's message would not: rankings, and text among numbers."""
     if isinstance(X, AgentTable):
@@ -238,8 +270,13 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
             f"{type(X).__name__} are not rows of numbers: their item codes would be treated as if they "
             "were measurements. For groups of rankings see permix.MallowsMixture."
         )
-    if isinstance(X, Sharded | ShardedCells):
-        raise DataError("DPMixture is not fitted to data in shards; fit some of the rows as one table")
+    if isinstance(X, Sharded):
+        raise DataError(
+            "DPMixture is fitted to rows of numbers or answers: read them with permix.read_sharded_cells; "
+            "for groups of rankings see permix.MallowsMixture"
+        )
+    if isinstance(X, ShardedCells):
+        raise DataError("answers about rows in shards: permix.predict_shards(model, data, folder)")
     if not hasattr(X, "columns"):
         refuse_odd_cells(X)
         return

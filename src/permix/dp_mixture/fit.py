@@ -62,6 +62,8 @@ class MixtureFit(EstimatedPartition):
     estimate: PointEstimate
     feature_names: tuple[str, ...] | None = None
     known: Known = NOTHING  # of the rows, beside what was fitted
+    # How many rows were fitted, where they were in shards and those here are a random sample of them.
+    sampled_from: int | None = None
 
     @property
     def n_known(self) -> tuple[int, int]:
@@ -77,6 +79,17 @@ class MixtureFit(EstimatedPartition):
             draws=drawn.reshape(-1, drawn.shape[-1]),
             recur=self.recurrence.n_chains / len(drawn),
         )
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows were fitted."""
+        return self.n if self.sampled_from is None else self.sampled_from
+
+    @property
+    def sample_note(self) -> str:
+        """Say that the rows here are a sample of those fitted, where they are."""
+        said = f"groups are shown for a random sample of {self.n:,} of {self.n_rows:,} rows"
+        return said if self.n < self.n_rows else ""
 
     @property
     def interrupted(self) -> bool:
@@ -168,20 +181,7 @@ def fit_mixture(
         asked, family = family, family.resolve(table)
         data = family.encode(table)
     learning = asked.learning(family, data)
-    for column, doubt in family.doubts(data)[:1]:
-        name = repr(feature_names[column]) if feature_names else str(column + 1)
-        scales = (Argument("prior_mean"), ", ", Argument("prior_scale"), " and ", Argument("noise_scale"))
-        niw = " in the units of the data, or use the family gaussian-niw, which takes them from the data."
-        warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=3)
-    if isinstance(family, GaussianNIW | GaussianDiagonal):
-        warn_of_odd_columns(data, feature_names, stacklevel=4)
-        warn_of_copies(data, stacklevel=4)
-    if isinstance(family, MixedNIW):
-        places = family.number_columns
-        names = [feature_names[j] if feature_names else str(j + 1) for j in places]
-        warn_of_odd_columns(data[:, : len(places)], names, stacklevel=4)
-    if not (family.accepts_sparse or isinstance(family, Categorical)):
-        warn_of_codes(table, feature_names, stacklevel=4)
+    warn_of_data(family, data, table, feature_names)
     updates = {"learns": learning is not None, "fills": family.completed(data) is not data}
     burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, **updates)
     draws = run_chains(
@@ -209,6 +209,24 @@ def fit_mixture(
     if learning is not None:
         family = with_means(family, draws.arrays)
     return MixtureFit(settings, family, prior, data, n, draws, estimate, feature_names)
+
+
+def warn_of_data(family: Family, data: Any, table: Any, feature_names: tuple[str, ...] | None) -> None:
+    """Warn of columns that look as if the family did not suit them; ``data`` is the table, encoded."""
+    for column, doubt in family.doubts(data)[:1]:
+        name = repr(feature_names[column]) if feature_names else str(column + 1)
+        scales = (Argument("prior_mean"), ", ", Argument("prior_scale"), " and ", Argument("noise_scale"))
+        niw = " in the units of the data, or use the family gaussian-niw, which takes them from the data."
+        warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=4)
+    if isinstance(family, GaussianNIW | GaussianDiagonal):
+        warn_of_odd_columns(data, feature_names, stacklevel=5)
+        warn_of_copies(data, stacklevel=5)
+    if isinstance(family, MixedNIW):
+        places = family.number_columns
+        names = [feature_names[j] if feature_names else str(j + 1) for j in places]
+        warn_of_odd_columns(data[:, : len(places)], names, stacklevel=5)
+    if not (family.accepts_sparse or isinstance(family, Categorical)):
+        warn_of_codes(table, feature_names, stacklevel=5)
 
 
 def too_few(n: int) -> str:

@@ -58,7 +58,7 @@ def answer(fit: MixtureFit) -> Answer:
     advice = ["Run the chains for longer (--draws, --burn-in) before you build on this."] * (
         judged[0][0] == "bad"
     )
-    data = f"{count_of(fit.n, 'row')} and {count_of(len(fit.columns), 'column')}"
+    data = f"{count_of(fit.n_rows, 'row')} and {count_of(len(fit.columns), 'column')}"
     groups = found_groups(fit)
     said = [how_many(fit.n_clusters, found, n_chains, "rows", data)]
     if fit.n_clusters > 1:
@@ -72,6 +72,8 @@ def answer(fit: MixtureFit) -> Answer:
         said.append(
             f"Which row belongs where is {how}: a row is with its fellow members in {percent(sure)} of draws."
         )
+    if fit.sample_note:
+        said.append(f"{fit.sample_note[0].upper()}{fit.sample_note[1:]}.")
     return Answer(verdict(judged, advice), tuple(said))
 
 
@@ -108,7 +110,7 @@ def averages(fit: MixtureFit, features: Sequence[str]) -> list[list[str]]:
 
 def subtitle(fit: MixtureFit) -> str:
     """Say what the report is about."""
-    data = f"{count_of(fit.n, 'row')}, {count_of(len(fit.columns), 'column')}"
+    data = f"{count_of(fit.n_rows, 'row')}, {count_of(len(fit.columns), 'column')}"
     return f"{data}; mixture ({fit.family.name} family) with as many groups as the data ask for"
 
 

@@ -28,7 +28,8 @@ def report(fit: MixtureFit) -> dict[str, Any]:
     return {
         "model": fit.model,
         "family": fit.family.name,
-        "observations": fit.n,
+        "observations": fit.n_rows,
+        "shown": fit.sample_note,
         "columns": fit.features,
         "columns_read_as": [
             {"column": column, "read_as": reading, "missing": missing}
@@ -95,6 +96,8 @@ def show(report: dict[str, Any], title: str) -> None:
         f"The {groups} below {'is' if len(found) == 1 else 'are'} the partition nearest to all draws "
         f"(least expected {fit_tables.LOSSES[report['loss']]})."
     )
+    if report["shown"]:
+        say(f"{report['shown'][0].upper()}{report['shown'][1:]}.")
     print()
     main = report["main_parameter"]
     values = np.asarray([group["parameters"][main] for group in found])

@@ -16,6 +16,8 @@ from permix.estimators.checks import Check, Choice, Made, Real, Switch, Whole
 from permix.estimators.fields import Array, Field, field, require
 
 if TYPE_CHECKING:
+    from permix.data.agent_table import AgentTable
+    from permix.data.preferences import Preferences
     from permix.partitions.point_estimate import PointEstimate
     from permix.sampling.draws import Draws
 
@@ -214,3 +216,87 @@ def estimate_from(labels: Array, facts: Mapping[str, Any]) -> PointEstimate:
         sizes=np.bincount(labels),
         **{name: facts[name] for name in ESTIMATE_FACTS},
     )
+
+
+# The arrays of Preferences; how many items there are is said by their names.
+STATEMENTS = {
+    "level_indptr": field("int64", "ends", where=fields.not_negative),
+    "level_items": field("int32", "listed?", where=fields.not_negative),
+    "levels": field("int32", "listed?", where=fields.not_negative),
+    "rest_below": field("bool", "rows"),
+    "pair_indptr": field("int64", "ends", where=fields.not_negative),
+    "pairs": field("int32", "pairs?", 2, where=fields.not_negative),
+    "counts": field("int64", "rows", where=fields.counts),
+}
+
+
+def preference_fields(prefix: str) -> dict[str, Field]:
+    """Return the fields of preferences under names that begin so."""
+    return {prefix + name: about for name, about in STATEMENTS.items()}
+
+
+def pack_preferences(prefix: str, table: Preferences) -> dict[str, Array]:
+    """Return what agents said as arrays, without their ids."""
+    return {prefix + name: np.asarray(getattr(table, name)) for name in STATEMENTS}
+
+
+def preferences_of(
+    items: tuple[Label, ...], found: Mapping[str, Any], *, may_contradict: bool = False, **about: Any
+) -> Preferences:
+    """Rebuild what agents said, which must be as constructors of Preferences leave it.
+
+    Agents may contradict themselves in data of models of errors alone.
+    """
+    from permix.data.preferences import Preferences
+    from permix.kernels.posets import consistent_agents
+
+    n, n_items = len(found["counts"]), len(items)
+    require(n_items > 1, "items")
+    listed, levels, pairs = found["level_items"], found["levels"], found["pairs"]
+    for indptr, entries in ((found["level_indptr"], listed), (found["pair_indptr"], pairs)):
+        require(indptr.shape == (n + 1,) and indptr[0] == 0 and indptr[-1] == len(entries), "rows")
+        require(bool(np.all(np.diff(indptr) >= 0)), "rows")
+        require(bool(np.all(entries < n_items)), "item numbers")
+    require(bool(np.all(pairs[:, 0] != pairs[:, 1])), "pairs")
+    sizes = np.diff(found["level_indptr"])
+    row = np.repeat(np.arange(n), sizes)
+    require(len(np.unique(row * n_items + listed)) == len(listed), "items of levels")
+    begins = np.zeros(len(levels), dtype=np.bool_)
+    begins[found["level_indptr"][:-1][sizes > 0]] = True
+    steps = np.diff(levels, prepend=0)
+    require(bool(np.all(levels[begins] == 0) and np.all((steps >= 0) & (steps <= 1) | begins)), "levels")
+    below = found["rest_below"]
+    require(not np.any(below & (sizes == 0)) and bool(np.all(below[sizes == n_items])), "rest")
+    table = Preferences._from_arrays(items=items, **found, **about)
+    consistent = consistent_agents(table.arrays(), n_items)
+    require(may_contradict or bool(consistent.all()), "comparisons")
+    return table._replaced(consistent=consistent)
+
+
+# Ids of the agents fitted, where they were given.
+AGENT_FIELDS = {
+    "data/agents": field("text", "rows", optional=True),
+    "data/agents_are_numbers": field("bool", "rows", optional=True),
+}
+
+
+def pack_agents(prefix: str, table: AgentTable) -> dict[str, Array]:
+    """Return ids as text, and which are numbers, since they may be numbers and text together."""
+    if table._agents is None:
+        return {}
+    ids = table._agents.tolist()
+    return {
+        f"{prefix}agents": np.array([str(name) for name in ids]),
+        f"{prefix}agents_are_numbers": np.array([isinstance(name, int) for name in ids]),
+    }
+
+
+def agents_of(found: Mapping[str, Array]) -> Array | None:
+    """Return the ids that were saved, if any."""
+    require(("agents" in found) == ("agents_are_numbers" in found), "agents")
+    if "agents" not in found:
+        return None
+    names, numbers = found["agents"].tolist(), found["agents_are_numbers"].tolist()
+    ids = [int(name) if number else name for name, number in zip(names, numbers, strict=True)]
+    require([str(name) for name in ids] == names, "agents")
+    return np.array(ids, dtype=object)

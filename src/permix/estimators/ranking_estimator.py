@@ -62,7 +62,7 @@ n_features_in_ : int
         settings = self._settings()
         table = self._checked(X, reset=True)
         if not isinstance(table, Sharded):
-            table = self._read(table)
+            table = self._read_table(table)
         fit = with_known(self._fit_to(table, settings), table)
         self._warn_of(fit)
         return self._adopt(fit)
@@ -105,7 +105,11 @@ n_features_in_ : int
     def _new_data(self, X: Any) -> Any:
         """Return new data over the fitted items."""
         check_is_fitted(self)
-        return self._read(self._checked(X, reset=False), self.items_)
+        return self._read_table(self._checked(X, reset=False), self.items_)
+
+    def _read_table(self, table: Any, items: tuple[Label, ...] | None = None) -> Any:
+        """Return data as the model takes them, over given items if there are any."""
+        return self._read(table, items)
 
 
 class RankingMixture(ClusterMixin, ScoreMixin, RankingEstimator):  # type: ignore[misc]

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.data.labels import Array
+from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import Argument, DataError
@@ -27,6 +28,7 @@ from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import same_optimum
 from permix.mallows.rounds.sharded import ShardedRounds
 from permix.mallows.start import first_components, seeded_center
+from permix.runtime.executors import Executor, Recipe, new_token
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import REDRAW_SECONDS, Display
 from permix.runtime.seeds import seed_sequence, stream_key
@@ -93,15 +95,17 @@ def best_of_restarts(
     with at_most(settings.n_jobs), Interrupts() as interrupts, Display(settings.progress) as display:
         run_all = partial(_run_all, settings.n_jobs, interrupts, display)
 
-        def search(known: list[Run], fresh: bool, seed: np.random.SeedSequence, follow: Follow) -> list[Run]:
-            base = None if fresh else smaller
-            return _crossed(part, settings, known, base, np.random.default_rng(seed), follow)
+        def search(
+            phase: str, known: list[Run], n_fresh: int, seeds: list[np.random.SeedSequence]
+        ) -> list[list[Run]]:
+            starts = [Start(known, None if at < n_fresh else smaller, seed) for at, seed in enumerate(seeds)]
+            if everybody is not None and everybody.rows.data.executor.remote:
+                return _on_workers(everybody.rows.data.executor, part.preferences, settings, starts)
+            return run_all(phase, [partial(_crossed, part, settings, start) for start in starts])
 
         em = MallowsEM(part, settings, stream_key(rng))
         n_fresh = max(1, n_restarts // FRESH_SHARE)
-        seeds = source.spawn(n_restarts)
-        tasks = [partial(search, [], at < n_fresh, seed) for at, seed in enumerate(seeds)]
-        found = run_all("trying starts", tasks)
+        found = search("trying starts", [], n_fresh, source.spawn(n_restarts))
         runs = [optima[0] for optima in found]
         best = max(runs, key=_height)
         within = same_optimum(em.n_agents)
@@ -111,12 +115,10 @@ def best_of_restarts(
             for _ in range(MOST_TIMES_CROSSED):
                 if interrupts.interrupted:
                     break
-                seeds = source.spawn(n_restarts)
                 known = Optima(em.n_agents)
                 for run in (run for optima in found for run in optima):
                     known.add(run)
-                tasks = [partial(search, known.runs, True, seed) for seed in seeds]
-                found = run_all("crossing optima", tasks)
+                found = search("crossing optima", known.runs, n_restarts, source.spawn(n_restarts))
                 higher = max((optima[0] for optima in found), key=_height)
                 if _height(higher) <= _height(best) + within:
                     break
@@ -152,19 +154,38 @@ def _height(run: Run) -> float:
     return float(run.log_likelihood)
 
 
-def _crossed(
-    profile: Profile,
-    settings: MallowsParameters,
-    known: list[Run],
-    smaller: MallowsComponents | None,
-    rng: np.random.Generator,
-    follow: Follow,
-) -> list[Run]:
-    """Climb from some starts, or begin with ``known`` optima; cross what was found. The best is the first.
+class Start(NamedTuple):
+    """Where a search begins: with ``known`` optima of different families, the best first; or from nothing.
 
-    What is known is of different families, the best first. Starts are agents far from each other, or a
-    ``smaller`` mixture with more components.
+    Starts are agents far from each other, or a ``smaller`` mixture with more components.
     """
+
+    known: list[Run]
+    smaller: MallowsComponents | None
+    seed: np.random.SeedSequence
+
+
+def _on_workers(
+    executor: Executor, rows: Preferences, settings: MallowsParameters, starts: Sequence[Start]
+) -> list[list[Run]]:
+    """Search from all starts where an executor has its workers, which get the rows once for each."""
+    token = new_token()
+    given = [Recipe(f"{token}-{at}", f"start {at + 1}", Start, start) for at, start in enumerate(starts)]
+    found: list[list[Run]] = executor.map_shards(_searched, given, (rows, settings))
+    executor.forget(given)
+    return found
+
+
+def _searched(start: Start, shared: tuple[Preferences, MallowsParameters]) -> list[Run]:
+    rows, settings = shared
+    nobody = Follow(lambda iteration, value: None, lambda: False)
+    return _crossed(Profile.of(rows), settings, start, nobody)
+
+
+def _crossed(profile: Profile, settings: MallowsParameters, start: Start, follow: Follow) -> list[Run]:
+    """Climb from some starts, or begin with known optima; cross what was found. The best is the first."""
+    known, smaller, seed = start
+    rng = np.random.default_rng(seed)
     em, k = MallowsEM(profile, settings, stream_key(rng)), settings.n_components
     optima = Optima(em.n_agents, known)
     n_starts = 0 if known else N_STARTS if em.exact and k > 1 else 1
@@ -172,19 +193,19 @@ def _crossed(
     n_crossings = MORE_CROSSINGS if known else N_CROSSINGS if smaller is None else N_CROSSINGS // 2
     for at in range(n_starts + n_crossings):
         if at < n_starts:
-            start = (
+            first = (
                 _extended(profile, smaller, k, rng)
                 if smaller is not None
                 else first_components(profile, settings, rng)
             )
         elif len(optima.runs) > 1 and not follow.stopped():
-            start = optima.crossed(rng, lambda: seeded_center(profile, rng))
+            first = optima.crossed(rng, lambda: seeded_center(profile, rng))
         else:
             break
         em.key = stream_key(rng)
         # Crossings are near to optima: random rounds would lead away from what is right in them.
         n_stochastic = N_STOCHASTIC if at < n_starts else 0
-        run = em.climb(start, follow, n_stochastic)
+        run = em.climb(first, follow, n_stochastic)
         optima.add(run)
         if follow.stopped():
             break

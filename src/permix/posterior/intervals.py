@@ -30,3 +30,19 @@ def ranks_holding(mean: Any, low: Any, high: Any) -> tuple[Array, Array]:
     """Return the same for ranks, which are whole numbers."""
     ends = holding(mean, low, high)
     return np.floor(ends[0] + 1e-9).astype(np.int64), np.ceil(ends[1] - 1e-9).astype(np.int64)
+
+
+def weighted_quantiles(values: Array, weights: Array, levels: tuple[float, ...]) -> Array:
+    """Return the smallest value of each row whose cumulated weight reaches each level, (levels, rows)."""
+    out = np.empty((len(levels), len(values)), dtype=values.dtype)
+    step = max(1, 2**22 // max(values.shape[1], 1))
+    for first in range(0, len(values), step):
+        block = values[first : first + step]
+        order = np.argsort(block, axis=1, kind="stable")
+        ascending = np.take_along_axis(block, order, axis=1)
+        cumulated = np.cumsum(weights[order], axis=1)
+        for at, level in enumerate(levels):
+            # Rounding must not push a level beyond the last value, nor past one that it just reaches.
+            place = np.argmax(cumulated >= level * cumulated[:, -1:] * (1.0 - 1e-12), axis=1)
+            out[at, first : first + step] = np.take_along_axis(ascending, place[:, None], axis=1)[:, 0]
+    return out

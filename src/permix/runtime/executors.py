@@ -49,6 +49,9 @@ def new_token() -> str:
 class Executor(Protocol):
     """What fits need of an engine."""
 
+    #: Whether work is done in other processes, so that more than shards may be left to it.
+    remote: bool
+
     def map_shards(
         self,
         work: Callable[[Any, Any], Any],
@@ -148,6 +151,8 @@ class Here:
     most_held : int, optional
         Shards kept in memory; others wait in temporary files (``TMPDIR``). Left out, all are in memory.
     """
+
+    remote = False
 
     def __init__(self, n_jobs: int | None = None, most_held: int | None = None) -> None:
         self.n_jobs = n_jobs

@@ -55,6 +55,8 @@ class Task(NamedTuple):
 class OnDask:
     """An executor over a ``distributed.Client``."""
 
+    remote = True
+
     def __init__(self, client: Any) -> None:
         self.client = client
         self._n_groups = 0

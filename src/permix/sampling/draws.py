@@ -15,9 +15,9 @@ from permix.sampling.protocol import Array
 Tally = dict[str, list[int]]
 # Consecutive draws of one chain: name -> array whose first axis is the draw.
 Block = dict[str, Array]
-# Vectors whose names begin so may differ in length between draws: they are padded at the end, whole numbers
-# with -1 and others with NaN.
-RAGGED = "tree_"
+# The last axis of arrays whose names begin so may differ in length between draws: they are padded at the end,
+# whole numbers with -1 and others with NaN.
+RAGGED = ("tree_", "group_")
 # Arrays of so many bytes wait on disk until it is known which draws are kept.
 LARGE = 2**24
 
@@ -74,7 +74,7 @@ def stack(records: Sequence[Mapping[str, Array]]) -> Block:
     for name in names:
         values = [record[name] for record in records]
         if name.startswith(RAGGED):
-            longest = max(len(value) for value in values)
+            longest = max(value.shape[-1] for value in values)
             values = [_padded(value, longest) for value in values]
         block[name] = np.stack(values)
     return block

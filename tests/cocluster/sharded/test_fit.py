@@ -12,7 +12,7 @@ from permix.cocluster.sharded import fit as fitting
 from permix.data.cells import Cells
 from permix.data.shards.matrices import ShardedCells, read_sharded_cells
 from permix.errors import DataError, ShardError
-from permix.moves.sharded import state, work
+from permix.moves.sharded import encodings, state, work
 from permix.runtime.executors import Here
 from permix.sampling import chain, run_chains
 
@@ -79,12 +79,12 @@ def test_groups_are_found(ratings, one):
 
 def test_a_twin_that_remembers_is_told_apart(ratings, one, monkeypatch):
     """Rows that are drawn by their place in the shard, not by what they are: other bits."""
-    real = work.place_rows
+    real = encodings.place_rows
 
     def place_rows(first, last, key, sweep, ids, *others):
         real(first, last, key, sweep, np.arange(len(ids), dtype=np.uint64), *others)
 
-    monkeypatch.setattr(work, "place_rows", place_rows)
+    monkeypatch.setattr(encodings, "place_rows", place_rows)
     other = fitted(ShardedCells.of(ratings[0], 7, Here(1)))
     drawn = one._fit.draws.arrays
     assert not np.array_equal(other._fit.draws.arrays["log_joint"], drawn["log_joint"])
@@ -186,7 +186,7 @@ def test_what_cannot_be_fitted_in_shards(ratings):
     values = np.where(ratings[0].rows == 7, -1.0, ratings[0].values)
     same = (ratings[0].rows, ratings[0].columns, values, ratings[0].shape)
     negative = ShardedCells.of(Cells(*same, ratings[0].row_names, ratings[0].column_names), 2)
-    with pytest.raises(DataError, match=r"row 'user 7'.* is not a count"):
+    with pytest.raises(DataError, match=r"rows 1 to 150: row 'user 7'.* is not a count"):
         fitted(negative, family="poisson")
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from permix.errors import CycleError, DataError, PermixError
+from permix.errors import CycleError, DataError, PermixError, PermixWarning
 
 
 def stated(votes):
@@ -305,3 +305,57 @@ def test_respondents_of_sawtooth(read):
     votes = read("sys_RespNum,Set,Item1,Item2,Item3,Best,Worst\n7,1,a,b,c,a,c\n7,2,b,d,e,d,e\n")
     assert list(stated(votes)) == [7]
     assert len(stated(votes)[7]) == 6
+
+
+# -- winners and losers, and comparisons that nobody decided ------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tie", "Draw", "is_tie", "tied"])
+@pytest.mark.parametrize("words", [("0", "1"), ("False", "True"), ("no", "yes"), ("", "x")])
+def test_a_winner_of_a_tie_has_not_won(read, name, words):
+    """The column was passed over, so that ties were wins of whoever stood first."""
+    text = f"winner,loser,{name},judge\nx,y,{words[0]},ann\ny,z,{words[1]},ann\nz,x,{words[0]},bob\n"
+    for options in ({}, {"layout": "pairs"}):
+        votes = read(text, **options)
+        assert stated(votes) == {"ann": [("x", "y")], "bob": [("z", "x")]}
+        assert audit(votes)["ties"] == 1
+    both = read(text, ties="both", on_cycle="keep")
+    assert stated(both)["ann"] == [("x", "y"), ("y", "z"), ("z", "y")]
+    with pytest.raises(DataError, match="line 3: a tie"):
+        read(text, ties="error")
+
+
+@pytest.mark.parametrize("word", ["skip", "unsure", "don't know", "-", "n/a", ""])
+def test_comparisons_that_nobody_decided_are_counted(read, word):
+    text = f"voter,left,right,choice\n1,x,y,left\n1,y,z,right\n2,x,z,{word}\n2,x,y,left\n"
+    votes = read(text)
+    assert stated(votes) == {1: [("x", "y"), ("z", "y")], 2: [("x", "y")]}
+    assert audit(votes) == {"comparisons without an answer": 1}
+
+
+def test_an_item_called_skip_is_an_item(read):
+    votes = read("voter,left,right,choice\n1,skip,y,skip\n1,y,z,z\n")
+    assert stated(votes) == {1: [("skip", "y"), ("z", "y")]}
+
+
+def test_an_answer_is_no_agent(read):
+    """A column called response was taken for who answered."""
+    assert stated(read("left,right,response\nx,y,left\ny,z,right\n")) == {1: [("x", "y")], 2: [("z", "y")]}
+    assert stated(read("task,item,response\n1,x,1\n1,y,0\n1,z,-1\n")) == {
+        1: [("x", "y"), ("x", "z"), ("y", "z")]
+    }
+    text = "sys_RespNum,Task,item,Response\n1,1,x,1\n1,1,y,0\n1,1,z,-1\n"
+    assert stated(read(text)) == {1: [("x", "y"), ("x", "z"), ("y", "z")]}
+
+
+def test_a_task_of_several_lines_is_one_agent(read):
+    """The comparisons of one task were those of as many agents as it has lines."""
+    votes = read("set,item,best,worst\n1,x,1,0\n1,y,0,0\n1,z,0,1\n2,x,0,1\n2,z,1,0\n")
+    assert stated(votes) == {1: [("x", "y"), ("x", "z"), ("y", "z")], 2: [("z", "x")]}
+    assert audit(votes) == {"no column names the agents": 2}
+
+
+def test_alternatives_that_may_be_places_are_told(read):
+    text = "resp,task,alt,price,choice\n1,1,1,10,1\n1,1,2,12,0\n1,2,1,9,1\n1,2,2,12,0\n"
+    with pytest.warns(PermixWarning, match="'alt' holds 1 to 2 in every task.*conjoint"):
+        read(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 
 import numpy as np
@@ -155,3 +156,22 @@ def test_a_gap_in_the_sheet_is_counted(tmp_path):
     path.write_bytes(stream.getvalue())
     with pytest.warns(permix.errors.PermixWarning, match=r"row 1 \('Poll of May'\) is taken for a title"):
         assert permix.read(path).items == ("A", "B")
+
+
+def test_what_is_hidden_is_told(tmp_path):
+    """Rows that a filter hides are in the file, and were read without a word."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["voter", "rank1", "note", "rank2"], *([k, "Ann", "x", "Bo"] for k in range(6))):
+        book.active.append(row)
+    book.active.row_dimensions[9].hidden = True  # nothing stands there
+    book.save(tmp_path / "x.xlsx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        permix.read(tmp_path / "x.xlsx")
+    for number in (3, 4, 5, 6):
+        book.active.row_dimensions[number].hidden = True
+    book.active.column_dimensions["C"].hidden = True
+    book.save(tmp_path / "x.xlsx")
+    with pytest.warns(permix.errors.PermixWarning, match="rows 3, 4, 5 and 1 more, column C; all"):
+        assert permix.read(tmp_path / "x.xlsx").n_agents == 6

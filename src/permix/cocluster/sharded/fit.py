@@ -29,7 +29,7 @@ from permix.data.shards.matrices import ShardedCells
 from permix.errors import Argument, DataError
 from permix.moves.sharded.rows import exact_sum, largest_of, refuse_divided_rows, sample
 from permix.moves.sharded.state import log_dirichlet, rounding_of
-from permix.moves.sharded.work import Shape
+from permix.moves.sharded.work import Shape, refuse_mistakes
 from permix.posterior import warn_if_chains_disagree
 from permix.runtime.executors import new_token
 from permix.runtime.fingerprint import digest
@@ -48,6 +48,7 @@ def fit_sharded(data: ShardedCells, settings: CoClusterParameters) -> CoClusterF
         refuse_divided_rows(data)
         family = _resolved(data, settings)
         given = settings.with_family(family)
+        refuse_mistakes(data, CellLines(family, data.n_columns))
         key = stream_key(seed_sequence(settings.random_state).spawn(1)[0])
         cells, record = sample(data, MOST_ROWS, key)
         if data.n_rows <= MOST_ROWS:
@@ -79,12 +80,11 @@ def model_of(
     data: ShardedCells, family: CellFamily, settings: CoClusterParameters, record: Array
 ) -> ShardedModel:
     """Return what is the same in the whole run."""
-    log_constant = 0.0
+    encoding, log_constant = CellLines(family, data.n_columns), 0.0
     largest = 1.0 if family.has_levels else max(largest_of(data), 1.0)
     if isinstance(family, PoissonCells):
         most = float(_log_factorials(np.array([largest]))[0])
         log_constant = -exact_sum(data, _log_factorials, most)
-    encoding = CellLines(family, data.n_columns)
     shape = Shape(encoding, rounding_of(data.n_cells, largest), record)
     priors = settings.line_priors()
     return ShardedModel(data, family, shape, priors, settings.learned_pseudo_count(), log_constant, largest)

@@ -18,21 +18,22 @@ from permix.data.labels import Array
 from permix.data.shards.matrices import ShardedCells
 from permix.errors import ShardError
 from permix.kernels.lines_jit import Lines, lines_of
+from permix.moves.sharded.encodings import LineEncoding
 from permix.moves.sharded.state import ShardedRows, log_gammas
-from permix.moves.sharded.work import Encoding, Shape
+from permix.moves.sharded.work import Shape
 from permix.moves.state import first_concentration, learned_concentration, log_gamma_density
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import DirichletProcess, Gamma, PartitionPrior, PriorTables
 
 
-class CellLines(Encoding):
+class CellLines(LineEncoding):
     """Cells of a family, row by row."""
 
     def __init__(self, family: CellFamily, n_columns: int) -> None:
         self.family, self.n_columns = family, n_columns
         self.levels, self.n_slots = family.has_levels, family.n_slots + (not family.has_levels)
 
-    def lines(self, cells: Cells) -> Lines:
+    def rows(self, cells: Cells) -> Lines:
         try:
             codes = self.family.encode(cells.values)
         except CellValueError as error:
@@ -80,11 +81,16 @@ class ShardedGrid(ShardedRows, LearnsCells):
     @property
     def sums(self) -> Array:
         """What the cells of each group of rows add up to, column by column."""
-        return self.shape.encoding.numbers(self.seen.counts)
+        return self._numbers(self.seen.counts)
+
+    def _numbers(self, counts: Array) -> Array:
+        encoding = self.shape.encoding
+        assert isinstance(encoding, CellLines)
+        return encoding.numbers(counts)
 
     def block_sums(self, counts: Array) -> BlockSums:
         """Add up counts (groups of rows, columns, slots) over the groups of columns."""
-        counts = self.shape.encoding.numbers(counts)
+        counts = self._numbers(counts)
         n_groups = int(self.column_labels.max()) + 1
         summed = np.zeros((counts.shape[0], n_groups, counts.shape[2]))
         for column, group in enumerate(self.column_labels.tolist()):

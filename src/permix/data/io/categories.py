@@ -21,13 +21,13 @@ _WORDS = {
     4.0: "best excellent love loved outstanding always",
     2.0: "yes approve approved approval agree agreed like liked for favor favour support supported accept "
     "accepted good positive up upvote favorable favourable preferred pro want wanted satisfied important "
-    "likely often useful helpful interested",
+    "likely often useful helpful interested true",
     1.0: "acceptable ok okay fair satisfactory ifneedbe",
     0.0: "neutral maybe perhaps skip skipped pass passed abstain abstained abstention undecided indifferent "
     "unsure neither average medium mixed noopinion noresponse dontknow blank",
     -2.0: "no disapprove disapproved disapproval disagree disagreed dislike disliked against oppose opposed "
     "reject rejected bad poor negative down downvote unfavorable unfavourable con unacceptable insufficient "
-    "unwanted veto vetoed dissatisfied unsatisfied unimportant unlikely rarely useless unhelpful",
+    "unwanted veto vetoed dissatisfied unsatisfied unimportant unlikely rarely useless unhelpful false",
     -4.0: "worst terrible hate hated awful conflict never",
 }
 _VALUE = {word: value for value, words in _WORDS.items() for word in words.split()}

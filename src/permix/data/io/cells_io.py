@@ -34,8 +34,10 @@ from permix.data.io import cells_layout as layout_of
 from permix.data.io.category_cells import read_categories
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.containers.numpy_files import read_sparse
+from permix.data.io.forms import surveys
 from permix.data.io.headers import NOTHING, has_header, is_number, split_header
 from permix.data.io.item_table import attributes_from
+from permix.data.io.layouts import no_items
 from permix.data.io.polis import is_polis, kind_by_names, read_polis
 from permix.data.io.table_columns import (
     Table,
@@ -322,8 +324,9 @@ def _long(table: Table, origin: str, codes: MissingCodes, from_text: bool, new_r
     for first, second in equal_pair(rows * len(names[1]) + columns):
         raise DataError(
             f"{table.where(second)}: row {names[0][rows[second]]!r}, column {names[1][columns[second]]!r} is "
-            f"given twice (first: {table.where(first)}); keep one value per cell, for example the mean "
-            "or the latest"
+            f"given twice (first: {table.where(first)}); keep one value per cell, for example the mean, or "
+            "say ",
+            *(Argument("repeated", "last"), ", and the latest counts"),
         )
     # Of new rows 0, 1, 2 may be some of many columns: their names say which.
     both = names if new_rows else [unless_plain(listed) for listed in names]
@@ -340,6 +343,7 @@ def _wide(
     from_text: bool,
     new_rows: bool,
 ) -> Cells:
+    table = surveys.without_form(table, row_column)
     # What names the rows is found by what else is a number: codes for missing do not count against that.
     cleaned = [table.columns[0], *(codes.blanked(column) for column in table.columns[1:])]
     named = layout_of.row_name_place(table._replace(columns=cleaned), row_column, index)
@@ -348,6 +352,7 @@ def _wide(
         raise DataError(f"{table.source}: a column of names and no other; a matrix needs values")
     if row_column is None and not new_rows:
         layout_of.warn_of_identifiers(table, kept, named)
+        no_items.warn_beside_cells(table, kept)
     shape = (table.n_rows, len(kept))
     row_names = index if named is None else [str(name) for name in _row_names(table, named)]
     column_names = [table.names[place] for place in kept]
@@ -413,7 +418,19 @@ def _parsed(texts: Array, where: Any) -> Array:
         )
         code = (", or say ", Argument("missing", odd), " if it stands for missing")
         warnings.warn(PermixWarning(said, *(code if stands_for_nothing(odd) else ())), stacklevel=6)
+    else:
+        _warn_of_marks(texts, where)
     return as_objects([None if entry is None or entry in NOTHING else entry for entry in texts.tolist()])
+
+
+def _warn_of_marks(texts: Array, where: Any) -> None:
+    """Tell an entry without a letter among words: as a point, it may stand for missing."""
+    listed = [entry for entry in texts.tolist() if entry is not None and entry not in NOTHING]
+    marks = {entry for entry in set(listed) if stands_for_nothing(entry)}
+    if marks and marks != set(listed):
+        at, mark = next((place, entry) for place, entry in enumerate(texts.tolist()) if entry in marks)
+        said = f"{where(at)}: {mark!r} is a value like the words beside it; if it stands for missing, say "
+        warnings.warn(PermixWarning(said, Argument("missing", mark)), stacklevel=7)
 
 
 def _refuse_merged(distinct: dict[Any, float], texts: Array, where: Any) -> None:
@@ -449,6 +466,8 @@ def _table_of_file(
     sheet: str | None,
 ) -> Table:
     whole = read_lines(path, delimiter, sheet)
+    if header is None and not whole.named:
+        whole = surveys.header_lines(path, whole)
     delimiter = whole.delimiter
 
     def number(entry: str) -> bool:

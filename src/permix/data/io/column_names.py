@@ -21,15 +21,17 @@ def _with_ids(*names: str) -> frozenset[str]:
 USUAL_NAMES = {
     "agent": _with_ids(
         *("agent", "assessor", "customer", "judge", "participant", "person", "rater", "respondent"),
-        *("reviewer", "subject", "user", "voter", "ballot", "response", "annotator", "evaluator", "labeler"),
+        *("reviewer", "subject", "user", "voter", "annotator", "evaluator", "labeler"),
         *("student", "employee", "member", "wähler", "teilnehmer", "votant", "électeur"),
         *("répondant", "électrice", "votante", "encuestado", "elettore", "kiezer", "person", "befragter"),
     )
-    | {"castvoterecord", "sysrespnum", "respnum", "respid", "resp"},
+    | {"castvoterecord", "sysrespnum", "respnum", "respid", "resp", "ballotid", "responseid"}
+    | {"ballotpaperid", "voteid", "paperid"},
     "item": _with_ids(
         *("alternative", "alt", "book", "candidate", "comment", "film", "item", "joke", "movie", "object"),
         *("option", "product", "song", "statement"),
-    ),
+    )
+    | {"candidatename", "itemname", "optionname", "productname", "moviename"},
     "rating": frozenset(["grade", "points", "rating", "score", "stars", "value", "vote"]),
     "better": frozenset(["better", "chosen", "preferred", "prefers", "topitem", "winner"]),
     "worse": frozenset(["bottomitem", "loser", "over", "rejected", "worse"]),
@@ -46,8 +48,8 @@ USUAL_NAMES = {
     },
     "unlisted": frozenset(["unlisted"]),
 }
-# Taken for the agent where no column has a name that says more.
-_PERHAPS_AGENT = frozenset(["id", "name", "#"])
+# Taken for the agent where no column has a name that says more: the first may be what was answered.
+_PERHAPS_AGENT = (frozenset(["ballot", "response"]), frozenset(["id", "name", "#"]))
 # What a place in an ordering is called in German, French, Spanish, Portuguese, Italian and Dutch, and what
 # stands after its number there: ``1er choix``, ``2ª opción``. Compared after `plain`.
 FOREIGN_PLACE = (
@@ -55,7 +57,31 @@ FOREIGN_PLACE = (
     "op[çc][ãa]o|escolha|scelta|keuze"
 )
 FOREIGN_ORDINAL = "er|ère|ere|re|nde|[eè]me|ième|e|[ªº°]"
-LONG_RANKS = frozenset(["level", "place", "position", "rank"])
+LONG_RANKS = frozenset(["level", "place", "position", "rank", "preference", "preferencenumber"])
+# What columns are called that hold a whole ranking in each cell.
+LISTS = frozenset(
+    [
+        *("ranking", "rankings", "ballot", "ballots", "order", "orders", "ordering", "preferences", "list"),
+        *("votes", "vote", "choices", "ranks", "ranked", "preference", "answer", "response"),
+    ]
+)
+# What is known of agents beside what they say.
+ABOUT_AGENTS = frozenset(
+    [
+        *("precinct", "district", "ward", "town", "city", "county", "region", "state", "country", "age"),
+        *("gender", "sex", "date", "time", "timestamp", "party", "language"),
+    ]
+)
+# The same and numbers of rows: columns beside ranks, ratings or cells that are hardly ever items.
+HARDLY_ITEMS = ABOUT_AGENTS | frozenset(
+    [
+        *("zip", "zipcode", "postcode", "postalcode", "agegroup", "yearofbirth", "birthyear", "yob"),
+        *("education", "income", "occupation", "ethnicity", "race", "religion", "maritalstatus", "duration"),
+        *("household", "householdsize", "year", "month", "wave", "cohort", "case", "caseid", "caseno", "row"),
+        *("rowid", "rownumber", "no", "nr", "index", "serial", "serialno", "recordid", "recordno"),
+        *("alter", "geschlecht", "âge", "sexe", "edad", "sexo", "età", "sesso", "idade"),
+    ]
+)
 
 
 def column_places(names: Sequence[Label], role: str) -> list[int]:
@@ -63,7 +89,7 @@ def column_places(names: Sequence[Label], role: str) -> list[int]:
     plain_names = [plain(name) for name in names]
     steps = [frozenset([role]), USUAL_NAMES[role]]
     if role == "agent":
-        steps.append(_PERHAPS_AGENT)
+        steps += _PERHAPS_AGENT
     for called in steps:
         places = [place for place, name in enumerate(plain_names) if name in called]
         if places:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from permix.data.cells_codes import stands_for_nothing
-from permix.data.io.column_names import USUAL_NAMES, plain
+from permix.data.io.column_names import ABOUT_AGENTS, USUAL_NAMES, plain
 from permix.data.io.containers.lines import Lines
 from permix.data.io.table_columns import BLANK, DECIMAL_COMMA, DECIMAL_COMMAS_BESIDE, refuse_same_names
 from permix.data.io.text_files import PathLike, shorten
@@ -29,23 +29,10 @@ Fields = list[list[str]]
 # From so many lines on, numbers of a row come back below.
 MANY_LINES = 50
 # Words that columns of lists are called by, besides those for places with a number.
-PLACE_WORDS = frozenset(
+PLACE_WORDS = ABOUT_AGENTS | frozenset(
     [
-        *(
-            "best",
-            "next",
-            "middle",
-            "last",
-            "worst",
-            "top",
-            "bottom",
-            "most",
-            "least",
-            "favorite",
-            "favourite",
-        ),
-        *("precinct", "district", "ward", "town", "city", "county", "region", "state", "country", "age"),
-        *("gender", "sex", "date", "time", "timestamp", "party", "language"),
+        *("best", "next", "middle", "last", "worst", "top", "bottom", "most", "least"),
+        *("favorite", "favourite"),
     ]
 )
 

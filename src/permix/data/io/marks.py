@@ -35,13 +35,41 @@ _STATE = re.compile(
     r"empty|null|skipped)(?:vote|ballot|ballotpaper|paper|rank|ranking|choice|selection|preference|contest)?s?\)?"
 )
 _SET = re.compile(r"frozenset\(|set\(\)|\{'|\{\"")
-_DASHES = ("-", "--", "—", "–")
+# Marks without a letter that people write where they have nothing; other signs may be names.
+_NO_WORD = re.compile(r"[-–—._?…~]{1,5}")
+# Numbers by which surveys say that there is no answer.
+NO_ANSWER = (
+    *(77, 88, 97, 98, 99, 777, 888, 998, 999, 9999),
+    *(-7, -8, -9, -77, -88, -97, -98, -99, -999, -9999),
+)
+_WHOLE = re.compile(r"[-+]?[0-9]{1,5}(?:\.0+)?")
 
 
 def says_nobody(text: str) -> bool:
     """Whether an entry says that nobody was marked, or that a ballot does not count."""
     told = plain(text)
-    return told in _NOBODY or text in _DASHES or "undervote" in told or _STATE.fullmatch(told) is not None
+    return told in _NOBODY or is_no_word(text) or "undervote" in told or _STATE.fullmatch(told) is not None
+
+
+def is_no_word(text: str) -> bool:
+    """Whether an entry is a dash, a point or a question mark, and nothing else."""
+    return _NO_WORD.fullmatch(text) is not None
+
+
+def codes_among(names: Iterable[str]) -> list[str]:
+    """Return 0, and numbers that surveys write for no answer, where they stand among names of candidates.
+
+    Examples
+    --------
+    >>> codes_among(["Ann", "Bo", "0"]), codes_among(["101", "102", "0", "Ann"])
+    (['0'], [])
+    """
+    listed = dict.fromkeys(names)
+    numbers = [name for name in listed if _WHOLE.fullmatch(name)]
+    words = sum(1 for name in listed if re.search(r"[^\W\d_]", name) and not is_mark(name))
+    if len(numbers) >= words:
+        return []  # candidates are called by numbers
+    return [name for name in numbers if float(name) in (0, -1, *NO_ANSWER)]
 
 
 def says_several(text: str) -> bool:

@@ -39,7 +39,8 @@ def kind_by_names(names: Sequence[object]) -> str | None:
     known = {str(name).strip() for name in names}
     if set(VOTES) <= known:
         return "votes"
-    return "participants" if set(WIDE) <= known else None
+    # Somebody may have taken some of the columns out that Polis writes beside the votes.
+    return "participants" if WIDE[0] in known and len(known.intersection(WIDE)) > 2 else None
 
 
 class _Rows:

@@ -100,7 +100,7 @@ def _read(path: PathLike, options: dict[str, Any]) -> Rankings | Preferences:
 def _polis(path: PathLike, options: Mapping[str, Any]) -> Preferences | None:
     """Read the votes of a Polis conversation; None where a file holds something else."""
     first = Source(path).head.partition(b"\n")[0]
-    if b"comment-id" not in first and b"group-id" not in first:  # most files: without loading matrices
+    if b"comment-id" not in first and b"participant" not in first:  # most files: without loading matrices
         return None
     from permix.data.io.polis import is_polis, read_polis_votes
 

@@ -27,7 +27,7 @@ from permix.data.io.headers import (
     split_header,
     warn_of_no_header,
 )
-from permix.data.io.layouts import comparisons, detection, lists
+from permix.data.io.layouts import comparisons, detection, lists, no_items
 from permix.data.io.layouts.counts import could_count, counts_of, refuse_what_may_count
 from permix.data.io.layouts.long import FILL, agents_of_rows, read_compared, read_pairs, read_ratings
 from permix.data.io.layouts.wide import (
@@ -157,7 +157,7 @@ def read_table(
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
     table = _table_of_file(path, delimiter, header, layout, sheet)
-    if layout == "auto" and {"comment-id", "group-id"} & set(map(str, table.names)):
+    if layout == "auto" and {"comment-id", "participant"} & set(map(str, table.names)):
         votes = _of_polis(path, table, options)
         if votes is not None:
             return votes
@@ -269,7 +269,10 @@ def from_table(
     names = None if items is None else clean_items(items)
     count = table.find(count_column, "count")
     if count is not None and count_column is None and not could_count(table, count):
-        count = None
+        others = [
+            name for place, name in enumerate(table.names) if place not in (count, *table.places("agent"))
+        ]
+        count = count if all(map(detection.is_place, others)) else None
     counts: Array = np.ones(table.n_rows, dtype=np.int64)
     if count is not None:
         table, counts, counted = counts_of(table, count)
@@ -320,6 +323,7 @@ def from_table(
     unread = wide if count is None and count_column is None else []
     if long_rank is not None and agent is not None:
         refuse_what_may_count(table, set(unread) - {long_rank})
+        no_items.refuse_what_may_rate(table, agent, long_rank)
         note["LAYOUT"] = "ranks, one a line"
         ids = table.filled(agent, FILL)
         found = read_ratings(table, names, ids, counts, unlisted or "below", None, rank=long_rank)
@@ -330,21 +334,27 @@ def from_table(
         called = note["TABLE"]["columns"]
         compared = comparisons.detect(table, agent)
         layout = compared or detection.detect_layout(table, agent, wide, called)
+    if layout == "pairs" and comparisons.winners_tied(table):
+        layout = "matches"
     note["LAYOUT"] = layout
     if layout in (*comparisons.COMPARED, "pairs") or (layout == "ratings" and table.places("item")):
         refuse_what_may_count(table, set(unread) - set(table.places("rating")))
     if layout in comparisons.COMPARED:
+        if agent_column is None and comparisons.holds_answers(table, layout, agent):
+            agent, note["TABLE"]["agent"] = None, None
         stated = comparisons.compared(table, layout, agent, ties)
         found = read_compared(table, names, agent, counts, stated, on_cycle)
         if not covariates:
             return found
         if agent is None:  # each row or task is an agent, called by its number
-            rows = np.unique(stated.row[stated.better])
+            rows = np.unique(stated.task[stated.better])
             return found._replaced(covariates=covariates.take(rows[found.agents.astype(np.int64) - 1]))
         ids = table.filled(agent, FILL)
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout == "ratings" and not table.places("item"):
         detection.refuse_few_columns(table, wide)
+        if names is None:
+            no_items.refuse_beside_ratings(table, wide, note["TABLE"]["columns"])
         spoken = _Spoken.of(table, wide, counts, covariates)
         table, counts = spoken.table, spoken.counts
         about = {"counts": counts, "agents": None if agent is None else table.filled(agent, FILL)}
@@ -367,6 +377,8 @@ def from_table(
                 refuse_sets(table.source, table.columns[place].tolist())
             refuse_numbers_among_names(table, wide)
             table = detection.without_nobody(table, detection.ordered_places(table, wide))
+    elif names is None:
+        no_items.refuse_beside_ranks(table, wide, note["TABLE"]["columns"])
     spoken = _Spoken.of(table, wide, counts, covariates, zero_is_none=layout == "ranks")
     table, counts, covariates = spoken.table, spoken.counts, spoken.covariates
     agents = None if agent is None else table.filled(agent, FILL)

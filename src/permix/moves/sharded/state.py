@@ -11,10 +11,8 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.shards.matrices import ShardedCells
 from permix.errors import DataError
-from permix.kernels.lines_jit import Lines
 from permix.kernels.streams import draw_key
 from permix.moves.sharded.work import Division, Edit, Look, Placing, Shape, look
-from permix.moves.sharded.work_jit import count_rows
 from permix.partitions.priors import PriorTables
 from permix.runtime.exact_sums import grid_of, rounders_of
 
@@ -80,11 +78,10 @@ class ShardedRows(abc.ABC):
             self.placing = placing._replace(first=first, final=np.arange(len(there)))
             self.ask()
 
-    def counts_of(self, lines: Lines, labels: Array, k: int) -> Array:
-        """Return the counts of groups of rows that are here."""
+    def counts_of(self, rows: Any, labels: Array, k: int) -> Array:
+        """Return the counts of groups of rows that are here, encoded."""
         counts = self.shape.encoding.counts(k)
-        given = (labels.astype(np.int64), self.shape.rounding, counts)
-        count_rows(tuple(lines), self.shape.encoding.levels, *given)
+        self.shape.encoding.count(rows, labels.astype(np.int64), self.shape.rounding, counts)
         return counts
 
     def place_all(self, rng: np.random.Generator, counts: Array, weights: Array) -> None:

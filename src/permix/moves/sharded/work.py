@@ -6,46 +6,19 @@ shard finds the same. So a :class:`Placing` is all that there is to know of wher
 
 from __future__ import annotations
 
-import abc
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from permix.data.cells import Cells
 from permix.data.labels import Array
-from permix.data.shards.matrices import CellShard
-from permix.kernels.lines_jit import Lines
+from permix.data.shards.matrices import CellShard, ShardedCells
+from permix.errors import ShardError
+from permix.moves.sharded.encodings import Draws, Encoding, Parameters
 from permix.moves.sharded.rows import numbers_of_rows, row_ids
-from permix.moves.sharded.work_jit import count_rows, log_shares, place_rows
 from permix.runtime.exact_sums import on_grid
-from permix.runtime.threads import over_rows
 
 # Words of streams: where rows are placed, who stays, and who begins a split or a merge.
 PLACE, STAYS, BEGINS = 0, 1, 2
-
-
-class Encoding(abc.ABC):
-    """How cells become lines of what compiled code reads: levels, or numbers; it travels to workers."""
-
-    levels: bool
-    n_columns: int
-    #: Levels; or 2 where the sums of numbers matter, and 3 where those of their squares do as well.
-    n_slots: int
-
-    @abc.abstractmethod
-    def lines(self, cells: Cells) -> Lines:
-        """Return the rows; what is wrong with a cell is said with its place."""
-
-    def counts(self, k: int) -> Array:
-        """Return counts of nothing, in ``k`` groups."""
-        return np.zeros((k, self.n_columns, self.n_slots if self.levels else 2 * self.n_slots - 1))
-
-    def numbers(self, counts: Array) -> Array:
-        """Return counts with one slot for each sum: two are counted, the second of what the first leaves."""
-        if self.levels:
-            return counts
-        sums = counts[..., 1:].reshape(*counts.shape[:-1], self.n_slots - 1, 2).sum(axis=-1)
-        return np.concatenate([counts[..., :1], sums], axis=-1)
 
 
 class Shape(NamedTuple):
@@ -202,9 +175,8 @@ def divide(
     for division, as_they_are in asked:
         sides, free = _sides(shard, shape, labels, division, as_they_are)
         terms = np.zeros(len(labels))
-        lines = encoded_rows(shard, shape)
-        known = (shape.encoding.levels, division.columns, division.table, division.weights)
-        over_rows(log_shares, len(labels), _work(lines), free, tuple(lines), *known, sides, terms)
+        known = Parameters(division.columns, division.table, division.weights)
+        shape.encoding.log_shares(encoded_rows(shard, shape), known, free, sides, terms)
         rounded = on_grid(terms, coarse)
         totals = np.array([rounded.sum(), on_grid(terms - rounded, fine).sum()])
         found.append(
@@ -230,15 +202,14 @@ def labels_of(shard: CellShard, shape: Shape, placing: Placing, chain: str) -> A
     known = shard.memo.get(chain)
     if known is not None and known[0] == version:
         return np.asarray(known[1])
-    lines, n = encoded_rows(shard, shape), len(row_ids(shard))
-    ids, labels = row_ids(shard), np.zeros(n, dtype=np.int64)
-    free = np.ones(n, dtype=np.bool_)
+    ids = row_ids(shard)
+    labels, free = np.zeros(len(ids), dtype=np.int64), np.ones(len(ids), dtype=np.bool_)
     if len(placing.stay):
         at = np.minimum(np.searchsorted(placing.stay, ids), len(placing.stay) - 1)
         free = placing.stay[at] != ids
         labels[~free] = placing.stay_labels[at[~free]]
-    tables = (shape.encoding.levels, placing.columns, placing.table, placing.weights)
-    over_rows(place_rows, n, _work(lines), placing.key, PLACE, ids, free, tuple(lines), *tables, labels)
+    known, draws = Parameters(placing.columns, placing.table, placing.weights), Draws(placing.key, PLACE, ids)
+    shape.encoding.place(encoded_rows(shard, shape), known, draws, free, labels)
     labels = placing.first[labels]
     for division, to in placing.edits:
         if to >= 0:
@@ -251,12 +222,26 @@ def labels_of(shard: CellShard, shape: Shape, placing: Placing, chain: str) -> A
     return labels
 
 
-def encoded_rows(shard: CellShard, shape: Shape) -> Lines:
+def refuse_mistakes(data: ShardedCells, encoding: Encoding) -> None:
+    """Encode all rows, so that what is wrong with one is said before work is done; it is kept."""
+    for said, recipe in zip(data.map(_mistake, encoding), data.recipes, strict=True):
+        if said is not None:
+            raise ShardError(f"{recipe.name}: {said}")
+
+
+def _mistake(shard: CellShard, encoding: Encoding) -> str | None:
+    try:
+        shard.memo["rows"] = encoding.rows(shard.cells)
+    except ShardError as error:
+        return str(error)
+    return None
+
+
+def encoded_rows(shard: CellShard, shape: Shape) -> Any:
     """Return the cells of the rows, encoded once."""
-    if "lines" not in shard.memo:
-        shard.memo["lines"] = shape.encoding.lines(shard.cells)
-    found: Lines = shard.memo["lines"]
-    return found
+    if "rows" not in shard.memo:
+        shard.memo["rows"] = shape.encoding.rows(shard.cells)
+    return shard.memo["rows"]
 
 
 def _sides(
@@ -272,27 +257,15 @@ def _sides(
         at = np.flatnonzero(row_ids(shard) == anchor)
         free[at], sides[at] = False, side
     if not as_they_are:
-        lines = encoded_rows(shard, shape)
-        known = (shape.encoding.levels, division.columns, division.table, division.weights)
-        ids = row_ids(shard)
-        over_rows(
-            place_rows,
-            len(ids),
-            _work(lines),
-            division.key,
-            division.turn,
-            ids,
-            free,
-            tuple(lines),
-            *known,
-            sides,
-        )
+        known = Parameters(division.columns, division.table, division.weights)
+        draws = Draws(division.key, division.turn, row_ids(shard))
+        shape.encoding.place(encoded_rows(shard, shape), known, draws, free, sides)
     return sides, free
 
 
 def _counts(shard: CellShard, shape: Shape, labels: Array, k: int) -> Array:
     counts = shape.encoding.counts(k)
-    count_rows(tuple(encoded_rows(shard, shape)), shape.encoding.levels, labels, shape.rounding, counts)
+    shape.encoding.count(encoded_rows(shard, shape), labels, shape.rounding, counts)
     return counts
 
 
@@ -319,7 +292,3 @@ def _on_record(shard: CellShard, shape: Shape, labels: Array) -> Array:
     here = shape.record[at] == row_ids(shard)
     found[at[here]] = labels[here]
     return found
-
-
-def _work(lines: Lines) -> int:
-    return 4 * max(1, len(lines.codes) // max(len(lines.starts) - 1, 1))

@@ -36,6 +36,11 @@ def test_a_rank_that_is_not_called_so_is_not_dropped(tmp_path, name):
         ("percentage of ballots", ["40", "30.5", "20", "9.5"]),
         ("% of all", ["40,5", "29,5", "20", "10"]),
         ("nVotes cast", ["4", "3", "2", "1"]),
+        ("wt", ["4", "3", "2", "1"]),
+        ("W", ["4", "3", "2", "1"]),
+        ("Qty", ["4", "3", "2", "1"]),
+        ("multiplier", ["4", "3", "2", "1"]),
+        ("number of respondents", ["4", "3", "2", "1"]),
     ],
 )
 def test_shares_and_counts_are_asked_about(tmp_path, name, entries):
@@ -69,3 +74,34 @@ def test_other_formats_have_no_columns_to_name(tmp_path):
     assert permix.read(path).n_agents == 3
     with pytest.raises(DataError, match="ignore says nothing about a file of ballots"):
         permix.read(path, ignore="precinct")
+
+
+@pytest.mark.parametrize("nothing", ["0", ".", "?", "…", "_", "-"])
+def test_signs_and_zero_among_names_are_nobody(tmp_path, nothing):
+    """They were candidates, and could win."""
+    path = tmp_path / "ballots.csv"
+    path.write_text(f"precinct,rank1,rank2,rank3\nN,Ann,Bo,{nothing}\nN,Bo,Ann,Cy\nS,Cy,{nothing},Bo\n")
+    votes = permix.read(path)
+    assert votes.items == ("Ann", "Bo", "Cy")
+    assert votes.metadata["CLEANING"][0]["which"] == (nothing,)
+    assert votes.metadata["CLEANING"][0]["ballots"] == 2
+    path.write_text(f"voter,first,second,third\n1,Ann,Bo,{nothing}\n2,Bo,Ann,Cy\n3,Cy,{nothing},{nothing}\n")
+    with pytest.warns(permix.errors.PermixWarning, match="at the end of rows is read as no item"):
+        assert permix.read(path).items == ("Ann", "Bo", "Cy")
+
+
+def test_numbers_for_no_answer_among_names_are_refused(tmp_path):
+    path = tmp_path / "ballots.csv"
+    path.write_text("precinct,rank1,rank2,rank3\nN,Ann,Bo,Cy\nN,Bo,Ann,99\nS,Cy,-99,Bo\n")
+    with pytest.raises(DataError, match="line 4: '-99' stands among names"):
+        permix.read(path)
+    path.write_text("voter,first,second,third\n1,Ann,Bo,99\n2,Bo,Ann,Cy\n")
+    with pytest.raises(DataError, match=r"line 2, column 'third': '99' stands among names.*missing='99'"):
+        permix.read(path)
+    assert permix.read(path, missing=99).items == ("Ann", "Bo", "Cy")
+
+
+def test_candidates_that_are_called_by_numbers_stay(tmp_path):
+    path = tmp_path / "ballots.csv"
+    path.write_text("precinct,rank1,rank2\nN,101,0\nN,99,undervote\nS,0,Write-in\n")
+    assert permix.read(path).items == ("101", "99", "0", "Write-in")

@@ -25,7 +25,7 @@ from permix.data.io.containers.text import said_delimiter
 from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out, without_names_again
 from permix.data.io.layouts.counts import POINTS, may_count, without_marks
 from permix.data.io.layouts.detection import joined_items
-from permix.data.io.marks import refuse_sets, says_nobody, says_several
+from permix.data.io.marks import codes_among, refuse_sets, says_nobody, says_several
 from permix.data.labels import Array
 from permix.errors import Argument, DataError, Part
 
@@ -194,7 +194,7 @@ def read(source: Source, contest: str | None) -> Ballots:
     by_rank = header.ranks["" if chosen == "1" and "" in header.ranks else chosen]
     n_rows = len(columns[0])
     counts = _counts(source, numbers, None if header.weight is None else columns[header.weight], n_rows)
-    marks = _Marks()
+    marks = _Marks(_zero_among(source, by_rank, columns, numbers))
     codes = np.column_stack([marks.coded(columns[by_rank[rank]]) for rank in range(1, len(by_rank) + 1)])
     if not marks.candidates:
         raise DataError(f"{source.path}: no ballot names a candidate")
@@ -248,10 +248,31 @@ def _ask_about(
         raise DataError(said, Argument("count_column", name), " (whole numbers).", *leave)
 
 
+def _zero_among(
+    source: Source, by_rank: dict[int, int], columns: list[tuple[str, ...]], numbers: Sequence[int]
+) -> list[str]:
+    """Return 0 where it stands among names, and so for nobody; refuse other numbers that may say so."""
+    entries = [entry.strip() for place in by_rank.values() for entry in dict.fromkeys(columns[place])]
+    found = codes_among(entry for entry in entries if not is_nothing(entry) and not is_write_in(entry))
+    for code in found:
+        if float(code) != 0:
+            row = next(
+                row
+                for row, line in enumerate(zip(*(columns[at] for at in by_rank.values()), strict=True))
+                if code in map(str.strip, line)
+            )
+            raise DataError(
+                f"{source.path}, line {numbers[row]}: {code!r} stands among names and may say that nobody "
+                "was marked; leave such ranks blank, or give the candidate a name"
+            )
+    return found
+
+
 class _Marks:
     """Candidates by code, as they are found column by column; the same entry is looked at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, nothing: Collection[str]) -> None:
+        self.nothing = nothing
         self.candidates: dict[str, int] = {}
         self.marks: set[str] = set()  # entries that are no candidates
         self._known: dict[str, int] = {}
@@ -264,7 +285,7 @@ class _Marks:
         return np.fromiter(map(self._known.__getitem__, entries), np.int32, len(entries))
 
     def _code(self, text: str) -> int:
-        if is_nothing(text):
+        if is_nothing(text) or text in self.nothing:
             self.marks |= {text} if text else set()
             return MARK if text else BLANK
         if says_several(text):
@@ -386,7 +407,7 @@ class _Looks(NamedTuple):
 
 def _looks(source: Source, header: Header) -> _Looks:
     columns = _table(source).columns
-    marks, repeated = _Marks(), 0
+    marks, repeated = _Marks(()), 0
     for by_rank in header.ranks.values():
         codes = np.sort(np.column_stack([marks.coded(columns[place]) for place in by_rank.values()]), axis=1)
         again = (codes[:, 1:] == codes[:, :-1]) & (codes[:, 1:] >= 0)

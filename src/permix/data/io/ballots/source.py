@@ -68,6 +68,8 @@ class Source:
         try:
             check_sizes(self._archive, self.path.stat().st_size, unpacking_limit())
             return {info.filename: info for info in self._archive.infolist() if not info.is_dir()}
+        except FileFormatError as error:
+            raise FileFormatError(f"{self.path}: {error}", self.path) from error
         except (zipfile.BadZipFile, NotImplementedError) as error:
             raise FileFormatError(f"{self.path}: a damaged zip ({error})", self.path) from error
 

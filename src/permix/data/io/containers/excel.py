@@ -236,6 +236,9 @@ def _look_over(path: PathLike, name: str, scan: Scan) -> None:
         warnings.warn(
             f"{said}counts for the first of them, the others are blank", PermixWarning, stacklevel=6
         )
+    if scan.hidden:
+        said = f"{path}, sheet {name!r}: hidden, by a filter or otherwise: {', '.join(scan.hidden)}; all"
+        warnings.warn(f"{said} of it is read, so delete what is not to count", PermixWarning, stacklevel=6)
     if scan.unavailable:
         n = scan.n_unavailable
         said = f"{path}, sheet {name!r}: {n} cell{'s' * (n > 1)} with #N/A, the first {scan.unavailable}"

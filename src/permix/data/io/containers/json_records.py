@@ -6,8 +6,12 @@ import json
 import warnings
 from typing import Any
 
+from permix.data.io.column_names import LISTS, plain
 from permix.data.io.text_files import PathLike, read_text
 from permix.errors import FileFormatError, PermixWarning
+
+# What keys are called that hold a rank for each item.
+_BY_ITEM = frozenset(["rank", "ranks", "ranking", "rankings", "ranked"])
 
 
 def read_columns(path: PathLike) -> tuple[list[str], list[list[str]]]:
@@ -15,19 +19,62 @@ def read_columns(path: PathLike) -> tuple[list[str], list[list[str]]]:
     records = list(_records(path))
     if not records:
         raise FileFormatError(f"{path}: there are no records", path)
-    keys = dict.fromkeys(key for _, record in records for key in record)
-    nested = [key for key in keys if any(isinstance(record.get(key), dict | list) for _, record in records)]
-    if nested:
-        listed = ", ".join(map(repr, nested[:5]))
+    nested = [key for key in _keys(records) if any(map(_is_nested, _values(records, key)))]
+    n_plain = len(_keys(records)) - len(nested)
+    rankings = [key for key in nested if plain(key) in LISTS and is_list_of_items(_values(records, key)[0])]
+    if len(records) == 1 and nested and n_plain < 2 and not rankings:
+        raise FileFormatError(
+            f"{path}: one record that holds lists or records ({nested[0]!r}); a table has a record for each "
+            'row: [{"voter": 1, "rank1": "Ann"}, {"voter": 2, "rank1": "Bo"}], or such records one a line',
+            path,
+        )
+    _spread(path, records, nested)
+    left = [key for key in _keys(records) if any(map(_is_nested, _values(records, key)))]
+    if left:
+        listed = ", ".join(map(repr, left[:5]))
         warnings.warn(
             f"{path}: keys with lists or records are left out: {listed}", PermixWarning, stacklevel=4
         )
-    plain = [key for key in keys if key not in set(nested)]
-    if not plain:
+    kept = [key for key in _keys(records) if key not in set(left)]
+    if not kept:
         raise FileFormatError(f"{path}: no key of the records holds plain entries", path)
-    return [key.strip() for key in plain], [
-        [_entry(record.get(key)) for _, record in records] for key in plain
-    ]
+    return [key.strip() for key in kept], [[_entry(value) for value in _values(records, key)] for key in kept]
+
+
+def _keys(records: list[tuple[int, dict[str, Any]]]) -> list[str]:
+    return list(dict.fromkeys(key for _, record in records for key in record))
+
+
+def _values(records: list[tuple[int, dict[str, Any]]], key: str) -> list[Any]:
+    return [record.get(key) for _, record in records]
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
+def _spread(path: PathLike, records: list[tuple[int, dict[str, Any]]], nested: list[str]) -> None:
+    """Turn rankings into text, and ranks by item into columns; what else is nested stays as it is."""
+    for key in nested:
+        values = [value for value in _values(records, key) if value is not None]
+        if plain(key) in LISTS and all(map(is_list_of_items, values)):
+            for _, record in records:
+                if record.get(key) is not None:
+                    record[key] = json.dumps(record[key], ensure_ascii=False)
+        elif plain(key) in _BY_ITEM and all(isinstance(value, dict) for value in values):
+            items = {item for value in values for item in value}
+            if items & set(_keys(records)):
+                raise FileFormatError(
+                    f"{path}: {key!r} holds a key that other records have as well; rename it", path
+                )
+            for _, record in records:
+                record.update(record.pop(key, None) or {})
+
+
+def is_list_of_items(value: Any) -> bool:
+    """Whether a value lists items, in which tied ones may stand in a list of their own."""
+    groups = [each if isinstance(each, list) else [each] for each in value] if isinstance(value, list) else []
+    return bool(groups) and all(isinstance(item, str | int | float) for group in groups for item in group)
 
 
 def _records(path: PathLike) -> list[tuple[int, dict[str, Any]]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Any
 
+from permix.data.io.column_names import LISTS, plain
 from permix.data.io.text_files import PathLike
 from permix.errors import DataError, FileFormatError, PermixWarning
 from permix.files import atomic_writer, too_large, unpacking_limit
@@ -52,7 +54,9 @@ def _plain_columns(arrow: Any, file: Any, path: PathLike) -> list[str]:
     most = unpacking_limit()
     if about.num_rows < 0 or declared > most:
         raise FileFormatError(too_large(most, f"{path}: "), path)
-    nested = [field.name for field in schema if arrow.types.is_nested(field.type)]
+    nested = [
+        field.name for field in schema if arrow.types.is_nested(field.type) and not _is_ranking(arrow, field)
+    ]
     binary = [field.name for field in schema if _is_bytes(arrow, field.type)]
     if nested or binary:
         listed = ", ".join(map(repr, [*nested, *binary][:5]))
@@ -65,6 +69,13 @@ def _plain_columns(arrow: Any, file: Any, path: PathLike) -> list[str]:
     if len(set(schema.names)) < len(schema.names):
         raise FileFormatError(f"{path}: two columns have the same name; rename one", path)
     return names
+
+
+def _is_ranking(arrow: Any, field: Any) -> bool:
+    """Whether a column holds lists of items, as its name says."""
+    of, types = field.type, arrow.types
+    listed = types.is_list(of) or types.is_large_list(of)
+    return bool(plain(field.name) in LISTS and listed and not types.is_nested(of.value_type))
 
 
 def _is_bytes(arrow: Any, of: Any) -> bool:
@@ -94,6 +105,8 @@ def _text(arrow: Any, column: Any) -> list[str]:
 
 def _entry(value: Any) -> str:
     """One entry as a text file has it: whole numbers without a point, nothing for NaN."""
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False) if value else ""
     if value is None or value != value:
         return ""
     if isinstance(value, float):

@@ -8,11 +8,13 @@ to is stored once and read as often as they do.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 from xml.parsers import expat
 
 _PLACE = re.compile(r"([A-Za-z]{1,3})([0-9]{1,8})")
 _WHOLE = re.compile(r"[0-9]{1,8}")
+_TRUE = ("1", "true")
 
 
 class Scan(NamedTuple):
@@ -26,6 +28,7 @@ class Scan(NamedTuple):
     n_unavailable: int
     unavailable: str | None  # where the first #N/A is
     merged: tuple[str, ...] = ()  # cells below the first row that are one
+    hidden: tuple[str, ...] = ()  # rows with cells, and columns, that are not shown
 
 
 def scan_sheet(xml: bytes, lengths: list[int]) -> Scan:
@@ -130,6 +133,9 @@ class _Cells(_Events):
         self._without: tuple[str, str] | None = None
         self._unavailable: str | None = None
         self._merged: list[tuple[int, str]] = []
+        self._hidden_columns: list[tuple[int, int]] = []
+        self._hidden_rows: list[int] = []
+        self._is_hidden = False
         self._at, self._type = "", ""
         self._formula = self._in_value = False
         self._value: list[str] = []
@@ -146,7 +152,12 @@ class _Cells(_Events):
             place = _PLACE.match(attributes.get("ref", ""))
             if place is not None:
                 self._merged.append((int(place[2]), attributes["ref"][:40]))
+        elif local == "col" and attributes.get("hidden") in _TRUE:
+            ends = [attributes.get(end, "") for end in ("min", "max")]
+            if all(map(_WHOLE.fullmatch, ends)):
+                self._hidden_columns.append((int(ends[0]), int(ends[1])))
         elif local == "row":
+            self._is_hidden = attributes.get("hidden") in _TRUE
             number = attributes.get("r")
             if number is not None and not _WHOLE.fullmatch(number):
                 raise ValueError(f"a row is numbered {number[:40]!r}")
@@ -174,6 +185,12 @@ class _Cells(_Events):
             self._next = self._row + 1
         elif local == "c":
             value = "".join(self._value)
+            if (
+                self._is_hidden
+                and (value or self._type == "inlineStr")
+                and self._hidden_rows[-1:] != [self._row]
+            ):
+                self._hidden_rows.append(self._row)
             if self._type == "s" and value:
                 number = int(value) if _WHOLE.fullmatch(value.strip()) else -1
                 if not 0 <= number < len(self._lengths):
@@ -205,7 +222,20 @@ class _Cells(_Events):
             self._n_unavailable,
             self._unavailable,
             tuple(ref for row, ref in self._merged if row > self._top),
+            tuple(self._hidden()),
         )
+
+    def _hidden(self) -> Iterator[str]:
+        """Yield the rows and the columns that are not shown, in words."""
+        n = len(self._hidden_rows)
+        if n:
+            yield f"{'rows' if n > 1 else 'row'} {', '.join(map(str, self._hidden_rows[:3]))}" + (
+                f" and {n - 3} more" if n > 3 else ""
+            )
+        for first, last in self._hidden_columns[:3]:
+            if first <= self._right:
+                ends = [column_letters(at) for at in dict.fromkeys((first, min(last, self._right)))]
+                yield f"column{'s' * (len(ends) > 1)} {' to '.join(ends)}"
 
 
 class _OpenCells(_Events):

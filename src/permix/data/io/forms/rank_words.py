@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 
 from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, plain
+from permix.data.io.marks import is_no_word
 from permix.data.io.table_columns import Table, is_blank, numbers
 from permix.data.labels import Array
 from permix.errors import Argument, DataError, PermixWarning
@@ -49,7 +50,7 @@ def rank_of(text: str) -> float | None:
     [1.0, 2.0, 2.0, 3.0, nan, None]
     """
     word = plain(text)
-    if word in UNRANKED or text in ("-", "--"):
+    if word in UNRANKED or is_no_word(text):
         return float("nan")
     found = _RANK.fullmatch(word)
     if found is not None:

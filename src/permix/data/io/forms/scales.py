@@ -14,6 +14,7 @@ import numpy as np
 
 from permix.data.io.categories import word_value
 from permix.data.io.column_names import plain
+from permix.data.io.marks import NO_ANSWER
 from permix.data.io.table_columns import Table, is_blank, numbers
 from permix.data.labels import Array
 from permix.errors import Argument, DataError, PermixWarning
@@ -126,17 +127,10 @@ def _by_number(table: Table, words: list[str], labeled: dict[str, re.Match[str]]
     return {word: -rating if downward else rating for word, rating in ratings.items()}
 
 
-# Numbers by which surveys say that there is no answer.
-_CODES = [
-    *(77, 88, 97, 98, 99, 777, 888, 998, 999, 9999),
-    *(-7, -8, -9, -77, -88, -97, -98, -99, -999, -9999),
-]
-
-
 def refuse_codes(table: Table, columns: list[Array]) -> None:
     """Refuse ratings such as 99 among 1 to 5, which would be the best of all."""
     values = np.column_stack(columns)
-    codes = np.isin(values, _CODES) | _lone_minus(values)
+    codes = np.isin(values, NO_ANSWER) | _lone_minus(values)
     others = values[~codes & np.isfinite(values)]
     if not codes.any() or not len(others):
         return
@@ -156,6 +150,6 @@ def refuse_codes(table: Table, columns: list[Array]) -> None:
 def _lone_minus(values: Array) -> Array:
     """Say which ratings are -1 where all others are three numbers and more from 0 on, as no scale has it."""
     found = values == -1.0
-    others = np.unique(values[~found & np.isfinite(values) & ~np.isin(values, _CODES)])
+    others = np.unique(values[~found & np.isfinite(values) & ~np.isin(values, NO_ANSWER)])
     is_code = found.any() and len(others) > 2 and others[0] >= 0
     return found if is_code else np.zeros_like(found)

@@ -54,19 +54,28 @@ FORM_COLUMNS = frozenset(
             "datecreated",
             "datemodified",
         ),
+        *("startdate(utc)", "stagedate(utc)", "submitdate(utc)", "tags", "ending"),
         *("zeitstempel", "horodateur", "status", "responsetype", "totaltime", "interviewtime"),
     ]
 )
 # Those that tell that a table comes from a form.
 _TELLING = FORM_COLUMNS - {"status", "progress", "email", "firstname", "lastname", "seed", "collector"}
+_TELLING -= {"tags", "ending"}
 _BRACKETS = re.compile(r"(.*?)\s*\[([^\[\]]+)\]\Z", re.DOTALL)
 _DASH = re.compile(r"(.*\S)\s+[-–—|]\s+(\S.*)\Z", re.DOTALL)
+# What LimeSurvey writes before a question, or before the name of a column: ``Q1[2]. Rank these [Rank 2]``.
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:\[[^\[\]]*\])*\.\s+(?=\S)")
+# Columns that say in which order items were shown.
+_SHOWN_AT = re.compile(r".*_DO_[0-9]+(?:\Z|\s)|.*\bdisplay order\b", re.IGNORECASE)
 _OPEN = frozenset(["response", "openendedresponse", "antwort", "réponse"])
 
 
 def header_lines(path: PathLike, lines: Lines) -> Lines:
     """Return a table with one line of names, where its names stand over two or three lines."""
     rows = lines.fields
+    told = [_CODE.sub("", name, count=1) for name in rows[0]]
+    if all(map(_CODE.match, rows[0])) and from_form(told) and len(set(told)) == len(told):
+        return lines._replace(fields=[told, *rows[1:]])
     if len(rows) > 3 and all("ImportId" in entry for entry in rows[2] if entry) and any(rows[2]):
         names = _of_questions(rows[0], rows[1])
         return _joined(path, lines, names, 3)
@@ -155,12 +164,17 @@ def answers_of(
     Columns are renamed where all that are no agent, count or column of a form are ``Question [Item]``, or
     where the table comes from a form.
     """
+    is_form = from_form(table.names)
+    shown_at = _orders_of_showing(table.names) if is_form else []
+    if is_form:
+        _warn_of_previews(table)
+        table = table.without(shown_at)
     names = table.names
-    is_form = from_form(names)
     named = {str(name) for name in (agent_column, count_column) if name not in (None, False)}
     agents = [str(names[place]) for place in table.places("agent")]
     roles = {*named, *agents, *(str(names[p]) for role in ("count", "unlisted") for p in table.places(role))}
     of_form = [name for name in map(str, names) if is_of_form(name) and name not in named] if is_form else []
+    of_form = [*shown_at, *of_form]
     if is_form and {"id", "name"} <= {plain(name) for name in agents}:
         of_form += [name for name in agents if plain(name) == "name" and name not in named]
     found = (
@@ -182,6 +196,32 @@ def answers_of(
     left = [str(names[place]) for place in others]
     kept = table._replace(names=renamed)
     return _without(kept, [*of_form, *left], question)
+
+
+def without_form(table: Table, kept: object = None) -> Table:
+    """Return a table of answers without the columns that forms add; ``kept`` names one that stays."""
+    added = [str(name) for name in table.names if is_of_form(name) and name != kept]
+    of_form = [*_orders_of_showing(table.names), *added]
+    return _without(table, of_form, "")[0] if from_form(table.names) else table
+
+
+def _orders_of_showing(names: Sequence[Label]) -> list[str]:
+    """Return the columns that say in which order the items of a question were shown."""
+    return [str(name) for name in names if _SHOWN_AT.match(str(name))]
+
+
+def _warn_of_previews(table: Table) -> None:
+    """Tell answers that somebody gave to try the form."""
+    for place, name in enumerate(table.names):
+        said = [str(entry).strip().lower() for entry in table.columns[place].tolist()]
+        n = sum(entry in ("survey preview", "survey test") for entry in said)
+        if plain(name) in ("status", "responsetype") and n:
+            warnings.warn(
+                f"{table.source}: {n:,} rows are previews or tests of the form, as column {name!r} says, and "
+                "are read like all others; take them out if they are not to count",
+                PermixWarning,
+                stacklevel=6,
+            )
 
 
 def _alone(names: Sequence[Label], known: set[int], called: set[str]) -> list[int]:

@@ -19,12 +19,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from permix.data.ballots import Entry
 from permix.data.io.column_names import plain
+from permix.data.io.marks import says_nobody
 from permix.data.io.table_columns import BLANK, Table, is_blank, missing_mask
 from permix.data.labels import Array, Label
 from permix.errors import Argument, DataError, ParameterError, PermixWarning
@@ -33,18 +35,25 @@ COMPARED = ("matches", "choices", "best-worst")
 TIES = ("drop", "both", "error")
 _BASES = (
     *("model", "item", "option", "response", "player", "team", "candidate", "alternative", "object"),
-    *("text", "image", "completion", "output", "answer", "system", "product", "stimulus", ""),
+    *("text", "image", "completion", "output", "answer", "system", "product", "stimulus", "generator"),
+    *("method", "agent", "bot", "engine", ""),
 )
 _SUFFIXES = (("a", "b"), ("1", "2"), ("left", "right"), ("x", "y"))
 _WINNER = (
     *("winner", "preferred", "preference", "outcome", "result", "judgment", "judgement", "choice"),
-    *("chosen", "vote", "label"),
+    *("chosen", "vote", "label", "response"),
 )
 _TIE = frozenset(
     (
         *("tie", "tied", "tie(bothbad)", "tiebothbad", "bothbad", "bothgood", "draw", "equal", "same"),
         *("both", "neither", "nopreference", "indifferent"),
     )
+)
+# Columns that say beside a winner and a loser that there was none.
+_TIED = ("tie", "tied", "draw", "drawn", "istie", "isdraw", "wastie")
+# Words for a comparison that nobody decided, besides those of ballots.
+_SKIPPED = frozenset(
+    ["unsure", "notsure", "dontknow", "don'tknow", "cantdecide", "undecided", "idk", "unclear"]
 )
 _NUMBER = re.compile(r"[-+]?[0-9]{1,9}(\.[0-9]{1,9})?")
 # Which side a number names; with a sign, 0 is a tie.
@@ -67,6 +76,7 @@ class Compared(NamedTuple):
 
     entries: Array  # names of items, None where nothing was shown
     row: Array  # row of the table of each entry
+    task: Array  # the first row of the task of each entry
     better: Array  # places among the entries
     worse: Array
     audit: list[Entry]
@@ -130,13 +140,15 @@ def _one_hot(table: Table, sides: Sides) -> list[int]:
 
 def detect(table: Table, agent: int | None) -> str | None:
     """Return the layout of a table of compared items; None where it is another."""
+    if winners_tied(table):
+        return "matches"
     shown, listed = _shown_places(table), _places(table, _LISTED)
     best, worst = _places(table, _BEST), _places(table, _WORST)
     if not shown and not listed:
         _refuse_answers_alone(table)
     in_tasks = bool(_places(table, _TASK) and table.places("item"))
     if (best and worst and (len(shown) > 2 or listed or in_tasks)) or (
-        in_tasks and _places(table, _BOTH[:3])
+        in_tasks and (_places(table, _BOTH[:3]) or _best_and_worst(table))
     ):
         return "best-worst"
     sides = sides_of(table.names)
@@ -146,6 +158,18 @@ def detect(table: Table, agent: int | None) -> str | None:
     if _places(table, _CHOSEN) and (len(shown) > 2 or listed or in_tasks):
         return "choices"
     return None
+
+
+def _best_and_worst(table: Table) -> bool:
+    """Whether a column of answers holds 1 for the best and -1 for the worst."""
+    answers = {place: set(_texts(table, place)) for place in _places(table, _BOTH)}
+    return any({"1", "-1"} <= found <= {"1", "-1", "0", None} for found in answers.values())
+
+
+def winners_tied(table: Table) -> list[int]:
+    """Columns that say of a winner and a loser, who have columns of their own, that they were tied."""
+    both = table.places("better") and table.places("worse")
+    return _places(table, _TIED) if both else []
 
 
 # Answers to a task, of which the name of the column says the task: ``Q1_best`` and ``MaxDiff_1_w``.
@@ -170,6 +194,15 @@ def _refuse_answers_alone(table: Table) -> None:
             )
 
 
+def holds_answers(table: Table, layout: str, place: int | None) -> bool:
+    """Whether a column that could name the agents, as ``response`` does, holds what they answered."""
+    if layout == "matches":
+        sides = sides_of(table.names)
+        found = _places(table, _WINNER) if sides is not None else []
+        return found[:1] == [place]
+    return place in _places(table, _BOTH) and not _places(table, (*_BEST, *_CHOSEN))
+
+
 def compared(table: Table, layout: str, agent: int | None, ties: str) -> Compared:
     """Return what the rows of a table compare."""
     if ties not in TIES:
@@ -184,20 +217,25 @@ def compared(table: Table, layout: str, agent: int | None, ties: str) -> Compare
 
 
 def _matches(table: Table, ties: str) -> Compared:
-    sides = sides_of(table.names)
+    tied = winners_tied(table)
+    sides = _winner_and_loser(table) if tied else sides_of(table.names)
     if sides is None:
         raise _no_columns(table, "the two items", "model_a and model_b, or item1 and item2")
-    hot = _one_hot(table, sides)
+    hot = [] if tied else _one_hot(table, sides)
     places = [place for place in _places(table, _WINNER) if place not in (sides.first, sides.second)]
-    if len(hot) < 2 and not places:
+    if len(hot) < 2 and not places and not tied:
         raise _no_columns(table, "the winner", "winner")
     pairs = [_texts(table, place) for place in (sides.first, sides.second)]
     names = np.column_stack(pairs)
-    for row, both in enumerate(names.tolist()):
-        if None in both or both[0] == both[1]:
-            why = "an item is missing" if None in both else f"{both[0]!r} is compared with itself"
+    for row, two in enumerate(names.tolist()):
+        if None in two or two[0] == two[1]:
+            why = "an item is missing" if None in two else f"{two[0]!r} is compared with itself"
             raise DataError(f"{table.where(row)}: {why}; leave the row out")
-    result = _hot_results(table, hot) if len(hot) > 1 else _results(table, places[0], sides, names)
+    result: Array
+    if tied:
+        result = np.where(_switches(table, tied[0]), TIE, 0)
+    else:
+        result = _hot_results(table, hot) if len(hot) > 1 else _results(table, places[0], sides, names)
     n = table.n_rows
     n_ties, n_open = int(np.sum(result == TIE)), int(np.sum(result == OPEN))
     if n_ties and ties == "error":
@@ -214,17 +252,25 @@ def _matches(table: Table, ties: str) -> Compared:
         done = "left out" if ties == "drop" else "count as a vote for either side"
         audit.append(Entry("ties", done, n_ties, rule="ties"))
         if ties == "both":
-            tied = np.flatnonzero(result == TIE)
-            better = np.concatenate([better, 2 * tied, 2 * tied + 1])
-            worse = np.concatenate([worse, 2 * tied + 1, 2 * tied])
+            both = np.flatnonzero(result == TIE)
+            better = np.concatenate([better, 2 * both, 2 * both + 1])
+            worse = np.concatenate([worse, 2 * both + 1, 2 * both])
     if n_open:
         audit.append(Entry("comparisons without an answer", "left out", n_open))
     if not len(better):
         raise DataError(f"{table.source}: no comparison has a winner ({n_ties:,} ties, {n_open:,} blank)")
-    return Compared(names.ravel(), np.repeat(np.arange(n), 2), better, worse, audit)
+    rows = np.repeat(np.arange(n), 2)
+    return Compared(names.ravel(), rows, rows, better, worse, audit)
 
 
 TIE, OPEN = 2, 3
+
+
+def _winner_and_loser(table: Table) -> Sides | None:
+    places = [table.places(role) for role in ("better", "worse")]
+    if any(len(found) != 1 for found in places):
+        return None
+    return Sides(places[0][0], places[1][0], (frozenset(), frozenset()))
 
 
 def _results(table: Table, place: int, sides: Sides, names: Array) -> Array:
@@ -244,7 +290,8 @@ def _results(table: Table, place: int, sides: Sides, names: Array) -> Array:
         if value is not None:
             code = coding.get(value)
         elif word not in _TIE:
-            code = next((side for side in (0, 1) if word in sides.codes[side]), None) if word else OPEN
+            silent = not word or (word not in called and (word in _SKIPPED or says_nobody(text)))
+            code = OPEN if silent else next((side for side in (0, 1) if word in sides.codes[side]), None)
         elif word not in called:
             code = TIE
         by_side.append(code)
@@ -411,10 +458,23 @@ def _long(table: Table, layout: str, agent: int | None) -> Compared:
     up, down = _marks(table, layout, {item, task[0], agent})
     best, worst = (_marked_items(table, marks, order, starts) for marks in (up, down))
     entries = _texts(table, item)[order]
+    _warn_of_places(table, item, entries, starts)
     where = table.where
     return _tasks(
         entries, order, starts, best, worst if layout == "best-worst" else None, lambda row: where(int(row))
     )
+
+
+def _warn_of_places(table: Table, item: int, entries: Array, starts: Array) -> None:
+    """Tell items that are called 1, 2, … in every task: they may be places on the screen, as in conjoint."""
+    tasks = [entries[start:end].tolist() for start, end in pairwise(starts.tolist())]
+    if len(tasks) > 1 and all(task == [str(place + 1) for place in range(len(task))] for task in tasks):
+        warnings.warn(
+            f"{table.source}: {table.names[item]!r} holds 1 to {len(tasks[0])} in every task: if these "
+            "are places in the task and no items, as in conjoint studies, call that of the items 'item'",
+            PermixWarning,
+            stacklevel=7,
+        )
 
 
 def _marks(table: Table, layout: str, taken: set[int | None]) -> tuple[Array, Array]:
@@ -492,7 +552,9 @@ def _tasks(
         audit.append(Entry("tasks that show one item", "left out", alone))
     if not better:
         raise DataError("no task has an answer")
-    return Compared(entries, rows, np.array(better), np.array(worse), audit)
+    sizes = np.diff(starts)
+    first = np.repeat(rows[starts[:-1][sizes > 0]], sizes[sizes > 0])
+    return Compared(entries, rows, first, np.array(better), np.array(worse), audit)
 
 
 # -- columns -----------------------------------------------------------------------------------------

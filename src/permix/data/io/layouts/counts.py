@@ -20,8 +20,11 @@ _GROUPED = re.compile(r"[0-9]{1,3}(?:(,| |'|\u2019|\u00a0|\u202f|\u2009)[0-9]{3}
 _SAYS_COUNT = re.compile(
     r"\b(?:ballots|count|counts|fraction|freq|frequency|multiplicity|pct|percent|percentage|proportion|share|"
     r"tally|times|votes|voters|weight|weights|anzahl|anteil|stimmen|effectif|nombre|gewicht|voix|votos|peso|"
-    r"number of (?:people|persons|agents|respondents|students|times))\b"
+    r"people|persons|respondents|copies|repeats?|repetitions|occurrences|instances|quantity|total|multiplier|"
+    r"amount|number of (?:people|persons|agents|respondents|students|times))\b"
 )
+# The same where nothing else stands in the name.
+_COUNTS_ALONE = frozenset(["w", "wt", "wts", "wgt", "num", "number", "qty", "cnt", "ct", "k", "mult"])
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,' \u00a0\u202f]*%?")
 
 
@@ -56,7 +59,7 @@ def may_count(name: str, entries: Iterable[object]) -> bool:
     Its name speaks of numbers, weights or shares, and nothing but numbers stand in it.
     """
     words = " ".join(map(str.lower, re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name)))
-    if not (_SAYS_COUNT.search(words) or "%" in name):
+    if not (_SAYS_COUNT.search(words) or "%" in name or plain(name) in _COUNTS_ALONE):
         return False
     said = [str(entry).strip() for entry in entries if not is_blank(entry)]
     return bool(said) and all(map(_NUMBER.fullmatch, dict.fromkeys(said)))

@@ -27,7 +27,9 @@ import numpy as np
 from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
-from permix.data.io.marks import says_nobody, says_several
+from permix.data.io.layouts import no_items
+from permix.data.io.layouts.notation import open_brackets
+from permix.data.io.marks import codes_among, says_nobody, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
 from permix.data.labels import Array, Label, some_names
 from permix.errors import Argument, DataError, NotRankings, Part, PermixWarning, Wording
@@ -52,6 +54,11 @@ _FOR_NUMBERS = Wording(
     "tables of answers or measurements are for permix fit dp-mixture",
 )
 _FOR_RATINGS = ("ratings (higher is better) with ", Argument("layout", "ratings"))
+
+# Names of columns that say that 1 is the best, though these may be called ratings.
+_DOWNWARD = re.compile(
+    r"\b1\s*(?:=|is|means)\s*(?:the )?(?:best|most|highest|top|first)|lower is better", re.IGNORECASE
+)
 
 
 def position(name: Label) -> int | None:
@@ -112,7 +119,7 @@ def refuse_places_as_items(table: Table, wide: list[int]) -> None:
 
 
 def _beside(name: Label) -> tuple[Part, ...]:
-    return ", keep it beside the votes with ", Wording(f"group_columns=[{name!r}]", f"--group-column {name}")
+    return ", keep it beside the votes with ", Argument("group_columns", [name])
 
 
 def _entries(table: Table, place: int) -> list[str]:
@@ -153,6 +160,14 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
     if any(positions):
         first = next(name for name, place in zip(names, positions, strict=True) if place)
         odd = names[positions.index(None)]
+        others = [place for place in wide if table.names[place] != odd]
+        if wide[positions.index(None)] in table.places("item") and all(
+            numbers(table.columns[place]) is not None for place in others
+        ):
+            raise DataError(
+                f"{table.source}: a row for each item, with how often it was given each place, as it seems: "
+                "that does not say who ranked what; write a row for each ballot"
+            )
         raise DataError(
             f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
             "leave it out with ",
@@ -182,6 +197,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
         )
     if text:
         _refuse_turned_around(table, wide, text)
+        _refuse_boxes(table, wide)
         unclear = _looks_long(table) or _could_be_orders(table, wide, text)
         looks_like = "" if unclear else "text"
         raise NotRankings(looks_like, f"{table.source}: ", *_why_text_is_no_ranks(table, wide, text))
@@ -192,10 +208,12 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
             "orders (column = place, entry = item) or ranks (column = item, entry = its rank); say ",
             *(Argument("layout", "orders"), " or ", _RANKS),
         )
+    if len(wide) > 1 and all(_AGENTS.fullmatch(plain(name)) for name in names):
+        raise DataError(table.source, _TURN_AROUND.format("item"))
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
         _refuse_scores(table, wide, called)
-        _refuse_a_stranger(table, wide, ranks)
+        no_items.refuse_a_stranger(table, wide, ranks)
         _refuse_ranks_from_0(table, ranks)
         return "ranks"
     _refuse_one_that_is_no_rank(table, wide, ranks)
@@ -213,6 +231,26 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
     )
 
 
+def _refuse_boxes(table: Table, wide: list[int]) -> None:
+    """Refuse columns in which one word or sign stands, or nothing, as where boxes were checked."""
+    found = {entry for place in wide for entry in _entries(table, place)}
+    if len(found) == 1 and len(wide) > 1:
+        raise DataError(
+            f"{table.source}: nothing but {next(iter(found))!r} stands in the columns, as where boxes are "
+            "checked; write 1 for it and 0 where a box is left open: what is 1 is then above what is 0"
+        )
+
+
+_AGENTS = re.compile(
+    r"(?:agent|assessor|critic|evaluator|expert|judge|juror|participant|person|rater|respondent|reviewer|"
+    r"subject|user|voter)[0-9]+"
+)
+_TURN_AROUND = (
+    ": a row for each {} and a column for each agent, as it seems: turn the table around, so that each agent "
+    "has a row"
+)
+
+
 def _refuse_turned_around(table: Table, wide: list[int], text: list[int]) -> None:
     """Refuse a row for each item or place, and a column for each agent."""
     first, others = wide[0], wide[1:]
@@ -221,10 +259,7 @@ def _refuse_turned_around(table: Table, wide: list[int], text: list[int]) -> Non
     counts = values is not None and np.array_equal(values, np.arange(1, table.n_rows + 1))
     by_place = plain(table.names[first]) in LONG_RANKS and counts and text == others
     if len(others) > 1 and (by_item or by_place):
-        raise DataError(
-            f"{table.source}: a row for each {'item' if by_item else 'place'} and a column for each agent, "
-            "as it seems: turn the table around, so that each agent has a row"
-        )
+        raise DataError(table.source, _TURN_AROUND.format("item" if by_item else "place"))
 
 
 # Names of columns that say that 1 is not the best.
@@ -248,31 +283,6 @@ def _refuse_scores(table: Table, wide: list[int], called: Sequence[str]) -> None
         "highest is the best, say ",
         *(Argument("layout", "ratings"), "; if 1 is the best, ", _RANKS),
     )
-
-
-def _refuse_a_stranger(table: Table, wide: list[int], ranks: Array) -> None:
-    """Ask about a column without which all rows are rankings without ties, while with it every row has one.
-
-    It may number the agents or say something else of them.
-    """
-    if len(wide) < 3 or table.n_rows < 2:
-        return
-    k = len(wide)
-    # Without it, each row adds up to 1 + … + (k - 1).
-    filled = np.nan_to_num(ranks)
-    could_be = (filled.sum(axis=1)[:, None] - filled == k * (k - 1) / 2).all(axis=0)
-    for at in np.flatnonzero(could_be).tolist():
-        place, rest, here = wide[at], np.delete(ranks, at, axis=1), ranks[:, at]
-        tied = (rest == here[:, None]).any(axis=1) | ~(here > 0)
-        strict = np.all(np.sort(rest, axis=1) == np.arange(1, rest.shape[1] + 1))
-        if tied.all() and strict:
-            name = table.names[place]
-            raise DataError(
-                f"{table.source}: without column {name!r} all rows are rankings, and with it each has a tie: "
-                "it could be an item, or say something of the agents. If it names them, say ",
-                *(Argument("agent_column", name), "; if it counts them, ", Argument("count_column", name)),
-                *("; leave it out with ", Argument("ignore", name), "; if it is an item, say ", _RANKS),
-            )
 
 
 def _refuse_ranks_from_0(table: Table, ranks: Array) -> None:
@@ -299,14 +309,17 @@ def _refuse_one_that_is_no_rank(table: Table, wide: list[int], ranks: Array) -> 
     """Name the one column without which all rows are rankings."""
     if len(wide) < 3:
         return
-    whole = np.all(np.isnan(ranks) | ((ranks >= 0) & (np.floor(ranks) == ranks)), axis=0)
+    positive = np.all(np.isnan(ranks) | (ranks >= 0), axis=0)
+    whole = np.all(np.isnan(ranks) | (np.floor(ranks) == ranks), axis=0)
     beyond = np.nanmax(ranks, axis=0, initial=0) > len(wide)
-    for at in np.flatnonzero(whole & beyond)[:1].tolist():
+    for at in np.flatnonzero(positive & (beyond | ~whole))[:1].tolist():
         if first_row_that_is_no_ranking(np.delete(ranks, at, axis=1)) is None:
             name = table.names[wide[at]]
+            count = Argument("count_column", name)
+            counts = ("If it counts agents, say ", count) if whole[at] else ("Weights must be whole numbers",)
             raise DataError(
-                f"{table.source}: all columns but {name!r} are ranks. If it counts agents, say ",
-                *(Argument("count_column", name), "; if it names them, ", Argument("agent_column", name)),
+                f"{table.source}: all columns but {name!r} are ranks. ",
+                *(*counts, "; if it names them, ", Argument("agent_column", name)),
                 *("; otherwise leave it out with ", Argument("ignore", name)),
             )
 
@@ -360,6 +373,11 @@ def long_rank(table: Table, agent: int | None) -> int | None:
 def _long_advice(table: Table) -> tuple[str | Argument, ...]:
     names = [str(name) for name in table.names]
     ranked = [name for name in names if plain(name) in LONG_RANKS]
+    downward = next((name for name in names if _DOWNWARD.search(name)), None)
+    if downward is not None:
+        return (
+            f"{downward!r} says that 1 is the best, so it holds ranks: call the columns agent, item, rank",
+        )
     if ranked:
         item = next((names[place] for place in table.places("item")), "item")
         agent = next((names[place] for place in table.places("agent")), names[0])
@@ -435,6 +453,17 @@ def without_nobody(table: Table, places: list[int]) -> Table:
     entries = {entry for column in columns.values() for entry in column.tolist() if isinstance(entry, str)}
     _refuse_marks_and_ties(table, columns, entries)
     nobody = {entry for entry in entries if says_nobody(entry)}
+    for code in codes_among(entries - nobody):
+        if float(code) != 0:
+            place, row = next(
+                (at, column.tolist().index(code)) for at, column in columns.items() if code in column
+            )
+            raise DataError(
+                f"{table.where(row)}, column {table.names[place]!r}: {code!r} stands among names and may say "
+                "that nobody is listed: say ",
+                *(Argument("missing", code), ", or call the item otherwise"),
+            )
+        nobody.add(code)
     nobody -= {entry for entry in nobody if _is_listed_by_all(columns, places, entry)}
     if not nobody:
         return table
@@ -477,6 +506,13 @@ def joined_items(entries: Collection[str]) -> set[str]:
 
 
 def _refuse_marks_and_ties(table: Table, columns: dict[int, Array], entries: set[str]) -> None:
+    halves = {entry for entry in entries if entry[:1] in "([{" and open_brackets(entry)}
+    for place, column in columns.items() if halves else ():
+        for row in np.flatnonzero([entry in halves for entry in column.tolist()]).tolist()[:1]:
+            raise DataError(
+                f"{table.where(row)}, column {table.names[place]!r}: {column[row]!r} is one of several in "
+                "brackets, as it seems, which are tied; write the ranking into one cell, as A=B>C"
+            )
     marks = {entry for entry in entries if says_several(entry) or _OF_MACHINES.fullmatch(plain(entry))}
     joined = joined_items(entries)
     for place, column in columns.items():

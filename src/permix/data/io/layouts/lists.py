@@ -7,7 +7,8 @@ import warnings
 
 import numpy as np
 
-from permix.data.io.column_names import plain
+from permix.data.io.column_names import LISTS, plain
+from permix.data.io.layouts import notation
 from permix.data.io.layouts.detection import position
 from permix.data.io.marks import is_mark, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, naturals
@@ -21,16 +22,6 @@ SEPARATORS = (">", ";", "|", ",")
 LISTED = "a ranking in each cell"
 
 
-# What columns of rankings are called; in others, marks that may be parts of names separate nothing.
-LISTS = frozenset(
-    [
-        *("ranking", "rankings", "ballot", "ballots", "order", "orders", "ordering", "preferences", "list"),
-        *("votes", "vote", "choices", "ranks", "ranked", "preference", "answer", "response"),
-    ]
-)
-
-
-_ARROWS = re.compile(r"\s*(?:-+>|→|≻|»)\s*")
 _COUNTED = re.compile(r"[0-9]+\s*[xX×*]\s*\S.*|.*\S\s*[*×^]\s*[0-9]+|.*\S\s+[0-9]+\s*[xX×]")
 # Marks that may stand between tied items, or be parts of names.
 _TIED = re.compile(r"\s*(?:[,~/&+]|\band\b)\s*")
@@ -45,20 +36,19 @@ def with_lists(table: Table, layout: str) -> Table:
     """Call a column of rankings in one cell ``LISTED``, so that it is taken for nothing else."""
     if layout not in ("auto", "orders"):
         return table
-    arrows = [_with_arrows(column) for column in table.columns]
-    table = table._replace(columns=arrows)
     roles = {place for role in ("agent", "count", "unlisted") for place in table.places(role)}
     said = layout == "orders" and len(table.names) - len(roles) <= 1
-    for place, column in enumerate(table.columns):
-        called = table.names[place]
+    for place, called in enumerate(table.names):
         if position(called) is not None or re.fullmatch(r"rank\d+", plain(called)):
             continue  # one item of an ordering, whatever marks are in its name
         if place in roles and plain(called) not in LISTS:
             continue
-        mark = _separator(column)
         named = said or table.numbered or plain(called) in LISTS
+        column = notation.unified(table, place, named)
+        mark = _separator(column)
         if mark is not None:
-            column = _without_numbers(table, place, mark)
+            column = _without_numbers(table, place, column, mark)
+        _refuse_worst_first(table, place, column)
         if mark == ">" or (mark and (named or (mark == ";" and _are_permutations(column)))):
             if layout != "orders":
                 _refuse_checked_boxes(table, place, column, mark)
@@ -76,12 +66,21 @@ def with_lists(table: Table, layout: str) -> Table:
     return table
 
 
-def _without_numbers(table: Table, place: int, mark: str) -> Array:
+def _refuse_worst_first(table: Table, place: int, column: Array) -> None:
+    """Refuse rankings such as ``A<B<C``."""
+    texts = [str(entry) for entry in column[~missing_mask(column)]] if column.dtype.kind == "O" else []
+    if texts and all(re.fullmatch("[^<>]+(<[^<>]+)+", text) for text in texts):
+        raise DataError(
+            f"{table.source}: column {table.names[place]!r} holds {texts[0]!r}; write the best item first, "
+            "with > between the items"
+        )
+
+
+def _without_numbers(table: Table, place: int, column: Array, mark: str) -> Array:
     """Return a column of lists without ``1.``, ``2.``, … before the items, where these are their places.
 
     Where an item has the same number in all cells, the number is part of its name.
     """
-    column = table.columns[place]
     filled = np.flatnonzero(~missing_mask(column)).tolist()
     lists = {row: _parts(column[row], mark) for row in filled}
     for pattern, number, name in ((_NUMBERED, 1, 2), (_NUMBER_AFTER, 2, 1)):
@@ -127,16 +126,6 @@ def _without_nobody(table: Table, column: Array, mark: str) -> Array:
     said = f"{table.source}: {', '.join(map(repr, sorted(words)[:3]))} at the end of lists is read as no item"
     warnings.warn(f"{said}; call the item otherwise if it is one", PermixWarning, stacklevel=5)
     return as_objects(entries)
-
-
-def _with_arrows(column: Array) -> Array:
-    """Return a column with ``>`` for arrows, where there are any."""
-    if column.dtype.kind != "O":
-        return column
-    entries = column.tolist()
-    if not any(isinstance(entry, str) and _ARROWS.search(entry) for entry in entries):
-        return column
-    return as_objects([_ARROWS.sub(">", entry) if isinstance(entry, str) else entry for entry in entries])
 
 
 def _parts(entry: object, mark: str) -> list[str]:
@@ -244,6 +233,12 @@ def read_lists(
         if any(not item for group in groups for item in group):
             raise DataError(f"{table.where(row)}: an item is missing in {text!r}")
         flat = [item for group in groups for item in group]
+        odd = next((item for item in flat if mark == ">" and notation.open_brackets(item)), None)
+        if odd is not None:
+            raise DataError(
+                f"{table.where(row)}: {odd!r} has a bracket that is not closed; tied items are written as "
+                "A>{B,C} or A>B=C"
+            )
         if len(set(flat)) < len(flat):
             twice = next(item for item in flat if flat.count(item) > 1)
             raise DataError(f"{table.where(row)}: {twice!r} is listed twice")

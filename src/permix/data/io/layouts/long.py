@@ -86,11 +86,10 @@ def read_compared(
         raise DataError(f"{table.source}: the counts stand for more than {MOST_COMPARISONS:,} comparisons")
     audit = list(stated.audit)
     if agent is None:
-        # One agent a row, or a task of several rows: the first of its rows.
-        audit.append(
-            Entry("no column names the agents", "each row or task is one of its own", len(set(row.tolist())))
-        )
-        ids = np.unique(row, return_inverse=True)[1] + 1
+        task = stated.task[stated.better]
+        n_tasks = len(set(task.tolist()))
+        audit.append(Entry("no column names the agents", "each row or task is one of its own", n_tasks))
+        ids = np.unique(task, return_inverse=True)[1] + 1
     else:
         ids = table.filled(agent, FILL)[row]
         silent = len(set(table.columns[agent].tolist())) - len(set(ids.tolist()))

@@ -1,0 +1,144 @@
+"""What chains of Bayesian Mallows models read: agents one by one, what they said, and priors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from permix.bayes_mallows.errors_jit import BERNOULLI, LOGISTIC, NO_ERRORS
+from permix.bayes_mallows.parameters import BayesianMallowsParameters
+from permix.data.labels import Array
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
+from permix.distributions.distances.normalizer import Normalizer, normalizer
+from permix.errors import DataError
+from permix.estimators.preference_input import as_preferences, as_table
+from permix.kernels.pairwise_counts import PreferenceArrays
+from permix.partitions.priors import Gamma, PartitionPrior
+
+KINDS = {None: NO_ERRORS, "bernoulli": BERNOULLI, "logistic": LOGISTIC}
+
+
+class GroupPrior(NamedTuple):
+    """Priors of a group's center and decay, for compiled code."""
+
+    shape: float
+    rate: float
+    center: Array  # int32 (items,): ranks in the center of centers
+    costs: Array  # (items, items): of that ranking; see ``places_jit``
+    center_decay: float  # 0 where all centers are alike
+
+
+@dataclass(frozen=True)
+class BayesModel:
+    """Data and priors.
+
+    Agents are in the order of their rankings, so that those who say the same full ranking are together;
+    ``in_turn`` are they in the order of rows, each row as often as its count says.
+    """
+
+    n_items: int
+    sums: Normalizer  # of the distance
+    partition_prior: PartitionPrior
+    prior: GroupPrior
+    arrays: PreferenceArrays  # of rows
+    in_turn: Array  # int64 (agents,)
+    row_of: Array  # int64 (agents,)
+    known: Array  # int32 (rankings, items): ranks of full rankings, each once
+    # Which ranking is an agent's: those known come first, then those of open agents, one for each.
+    ranking_of: Array  # int64 (agents,)
+    open_agents: Array  # int64: agents who leave something open
+    errors: int  # NO_ERRORS, BERNOULLI or LOGISTIC
+    error_prior: tuple[float, float]
+    errors_per_agent: bool
+
+    @property
+    def n_agents(self) -> int:
+        return len(self.row_of)
+
+    @property
+    def metric(self) -> int:
+        """The distance as a number in compiled code."""
+        return self.sums.code
+
+    @property
+    def soft(self) -> bool:
+        """Whether comparisons may be wrong."""
+        return self.errors != NO_ERRORS
+
+    @property
+    def most_groups(self) -> int:
+        """The largest number of groups that agents can be in."""
+        return self.partition_prior.most_clusters(self.n_agents)
+
+
+def as_statements(data: Any, items: Any = None) -> Preferences:
+    """Return data as preferences that may contradict themselves, for models of errors."""
+    table = as_table(data, items)
+    return Preferences.from_rankings(table) if isinstance(table, Rankings) else table
+
+
+def reader_for(settings: BayesianMallowsParameters) -> Any:
+    """Return the function that reads data for a model with these settings."""
+    return as_preferences if settings.errors is None else as_statements
+
+
+def full_rankings(table: Preferences) -> tuple[Array, Array]:
+    """Return which rows are full rankings without ties, and their rank vectors."""
+    n, n_rows = table.n_items, len(table)
+    listed = np.diff(table.level_indptr)
+    row = np.repeat(np.arange(n_rows), listed)
+    place = np.arange(len(table.level_items)) - table.level_indptr[row]
+    full = (listed == n) | ((listed == n - 1) & table.rest_below)
+    full[row[table.levels != place]] = False
+    rows = np.flatnonzero(full)
+    ranks = np.full((n_rows, n), n - 1, dtype=np.int32)  # an item that is not listed is last
+    ranks[row, table.level_items] = table.levels
+    return rows, ranks[rows]
+
+
+def default_decay_prior(sums: Normalizer) -> Gamma:
+    """Return an exponential prior whose mean is where rankings are half as far away as even ones."""
+    if sums.largest == 0:
+        return Gamma(1.0, 1.0)
+    return Gamma(1.0, 1.0 / sums.decay_at(0.5 * sums.mean_distance(0.0)))
+
+
+def bayes_model(table: Preferences, settings: BayesianMallowsParameters) -> BayesModel:
+    """Prepare data and priors."""
+    n = table.n_items
+    if n < 2:
+        raise DataError("there is one item only; rankings need two or more")
+    sums = normalizer(settings.distance, n)
+    gamma = settings.decay_prior or default_decay_prior(sums)
+    rows, ranks = full_rankings(table)
+    known, which = (
+        np.unique(ranks, axis=0, return_inverse=True) if len(ranks) else (ranks, np.zeros(0, dtype=np.int64))
+    )
+    of_row = np.full(len(table), -1, dtype=np.int64)
+    of_row[rows] = np.asarray(which).reshape(-1)
+    row_of = table.rows_of_agents().astype(np.int64)
+    ranking_of = of_row[row_of]
+    is_open = ranking_of < 0
+    ranking_of[is_open] = len(known) + np.arange(np.count_nonzero(is_open))
+    order = np.argsort(ranking_of, kind="stable")
+    in_turn = np.empty_like(order)
+    in_turn[order] = np.arange(len(order))
+    arrays = table.arrays()
+    return BayesModel(
+        n_items=n,
+        sums=sums,
+        partition_prior=settings.partition_prior(),
+        prior=GroupPrior(gamma.shape, gamma.rate, np.arange(n, dtype=np.int32), np.zeros((n, n)), 0.0),
+        arrays=PreferenceArrays(*[np.array(each) for each in arrays]),  # writable, as kernels expect
+        in_turn=in_turn,
+        row_of=row_of[order],
+        known=np.ascontiguousarray(known, dtype=np.int32),
+        ranking_of=ranking_of[order],
+        open_agents=np.flatnonzero(is_open[order]),
+        errors=KINDS[settings.errors],
+        error_prior=settings.error_numbers(),
+        errors_per_agent=settings.errors_per_agent,
+    )

@@ -1,0 +1,185 @@
+"""Bayesian Mallows models, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from permix.bayes_mallows import predict as answers
+from permix.bayes_mallows.data import as_statements
+from permix.bayes_mallows.fit import BayesianMallowsFit, fit_bayes_mallows
+from permix.bayes_mallows.parameters import BayesianMallowsParameters
+from permix.bayes_mallows.results import GroupSummaries
+from permix.data.labels import Array
+from permix.errors import Argument, DataError
+from permix.estimators.base import DrawsMixin, of_fitted
+from permix.estimators.preference_input import as_preferences
+from permix.estimators.ranking_estimator import RankingMixture
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+class BayesianMallowsMixture(DrawsMixin, RankingMixture, parameters=BayesianMallowsParameters):
+    """Groups of people with a central ranking and a spread each, with all that is not known about them.
+
+    Rankings are around the center of their group by one of six distances: P(ranking) ∝ dispersion^distance.
+    Markov chains draw centers, dispersions, shares, who belongs where, and the full rankings behind what
+    agents left open (Vitelli et al. 2018). Comparisons may be taken at their word, or be wrong at rates that
+    are estimated (Crispino et al. 2019).
+
+    Attributes
+    ----------
+    labels_ : ndarray (rows,)
+        Most probable group of every row fitted; group 0 is the largest. Rows that say the same are alike.
+    n_clusters_ : int
+        Number of groups in the point estimate; its posterior is ``posterior_["posterior"]["n_groups"]``.
+    cluster_sizes_, weights_ : ndarray (groups,)
+        Agents of each group in the point estimate, and its posterior mean share of the population.
+    centers_ : Rankings
+        Consensus ranking of each group, by expected rank; :meth:`center` has its uncertainty.
+    dispersions_ : ndarray (groups,)
+        Posterior mean dispersion of each group: 0 = always the center, 1 = all rankings alike.
+    error_rate_ : float
+        With errors, the posterior mean share of comparisons that are wrong: of all, or of two neighbors if
+        errors are logistic.
+    point_estimate_ : PointEstimate
+        The partition of the agents that is nearest to all draws, with its expected loss. A row with a count
+        stands for that many agents, in the order of ``Preferences.expand()``.
+    posterior_ : xarray.DataTree
+        All draws in ArviZ's schema: ``labels`` over chain, draw, observation (the agents); ``n_groups``,
+        ``dispersion`` (mean over agents of that of their group), ``log_joint``, ...; and of groups, as
+        ``labels`` count them, ``group_sizes``, ``group_shares``, ``group_decays`` (-ln dispersion) and
+        ``group_centers``, padded where draws have fewer groups.
+    log_likelihood_ : Estimate
+        Posterior mean of ln p(full rankings, comparisons | groups);
+        ``log_likelihood_.standard_error`` is its Monte Carlo error.
+
+    Notes
+    -----
+    Rankings, top lists, rankings of some items, ties, ratings and comparisons may be mixed. An array's rows
+    are orderings, best first, padded by -1; what a row leaves out is below. Without ``errors``, agents who
+    contradict themselves are refused; with them, a comparison stated twice counts twice.
+
+    Groups that nobody is in are not in draws; a new agent may be of one all the same.
+
+    Examples
+    --------
+    >>> import permix
+    >>> orders = [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]]
+    >>> votes = permix.Rankings.from_orders(orders, counts=[50, 20, 3])
+    >>> model = permix.BayesianMallowsMixture(n_draws=300, random_state=0).fit(votes)
+    >>> model.centers_
+    Rankings: 1 agent over 3 items, full
+      0: tea ≻ milk ≻ water
+    >>> bool(0.2 < model.dispersions_[0] < 0.4)
+    True
+    """
+
+    _fit_to = staticmethod(fit_bayes_mallows)
+    _summaries: GroupSummaries
+
+    def _adopt(self, fit: BayesianMallowsFit) -> Self:
+        self._fit = fit
+        self._summaries = GroupSummaries(fit)
+        self._tree = None
+        self.items_ = fit.items
+        self.point_estimate_ = fit.estimate
+        self.n_clusters_ = fit.n_clusters
+        self.cluster_sizes_ = fit.cluster_sizes
+        self.log_likelihood_ = fit.log_likelihood
+        return self
+
+    labels_ = of_fitted(lambda self: self._fit.row_labels, "Most probable group of every row fitted.")
+    weights_ = of_fitted(lambda self: self._summaries.shares, "Posterior mean share of each group.")
+    centers_ = of_fitted(lambda self: self._summaries.centers, "Consensus ranking of each group.")
+    dispersions_ = of_fitted(lambda self: self._summaries.dispersions, "Mean dispersion of each group.")
+
+    def _read_table(self, table: Any, items: Any = None) -> Any:
+        """Return data as this model takes them: contradictions are for models of errors."""
+        soft = self.get_params(deep=False)["errors"] is not None
+        return (as_statements if soft else as_preferences)(table, items)
+
+    def _data_to_check(self, X: Any) -> Any:
+        return None if X is None else self._new_data(X)
+
+    @property
+    def error_rate_(self) -> float:
+        """Posterior mean share of comparisons that are wrong."""
+        arrays = self._fitted().draws.arrays
+        if "error_rate" in arrays:
+            return float(arrays["error_rate"].mean())
+        if "error_level" in arrays:
+            return float((1.0 / (1.0 + np.exp(arrays["error_level"]))).mean())
+        raise AttributeError("comparisons were taken at their word; there are rates with errors='bernoulli'")
+
+    def agent_errors(self) -> pd.DataFrame:
+        """Return how often each agent errs: who is careless.
+
+        Returns
+        -------
+        DataFrame
+            A row for each agent in the order of ``Preferences.expand()``: ``agent``, ``comparisons``,
+            ``rate`` (of neighbors, if errors are logistic) with ``low`` and ``high``, 5 % and 95 % points;
+            ``careless``: whether the rate is above twice that of all agents, and above 10 %, with
+            probability 0.95.
+        """
+        from permix.bayes_mallows.careless import agent_error_table
+
+        fit = self._fitted()
+        if not fit.settings.errors_per_agent:
+            raise DataError("agents have rates of their own with ", Argument("errors_per_agent", True))
+        return agent_error_table(fit)
+
+    def predict_proba(self, X: Any, *, random_state: Any = 0) -> Array:
+        """Return P(group | what the row says) of each group for a new agent.
+
+        Averaged over draws, each counted by how probable it makes the row. ``X`` is as in :meth:`fit`, over
+        the fitted items; the result is (rows, groups). With :meth:`predict_novelty`, rows sum to one.
+        ``random_state`` is for rows without an exact way.
+        """
+        return np.asarray(answers.assign(self._fitted(), self._new_data(X), random_state)[:, :-1])
+
+    def predict_novelty(self, X: Any, *, random_state: Any = 0) -> Array:
+        """Return the probability that each row comes from a group that the data did not have.
+
+        With those of :meth:`predict_proba` it sums to one.
+        """
+        return np.asarray(answers.assign(self._fitted(), self._new_data(X), random_state)[:, -1])
+
+    def n_possible_groups(self) -> Array:
+        """Return the posterior of the number of groups in the population, those without agents included.
+
+        Entry k is the probability of k groups. Only a mixture of finite mixtures
+        (``n_components="mfm"``) has such a number.
+        """
+        probabilities = self._fitted().n_possible_groups
+        if probabilities is None:
+            raise DataError("only ", Argument("n_components", "mfm"), " has a number of possible groups")
+        return np.asarray(probabilities)
+
+    def _log_densities(self, X: Any) -> tuple[Array, Array]:
+        return answers.log_probability(self._fitted(), self._new_data(X))
+
+    def summary(self) -> pd.DataFrame:
+        """Return size, share and dispersion with intervals, and the center, of every group."""
+        self._fitted()
+        return self._summaries.group_table()
+
+    def center(self, group: int, top: int = 3) -> pd.DataFrame:
+        """Return the items of one group in consensus order, with intervals of their ranks in its center.
+
+        Groups are counted from 0, the largest. Column ``in_top`` is P(rank ≤ top).
+        """
+        self._fitted()
+        return self._summaries.center_table(group, top)
+
+    def _datatree(self, fit: BayesianMallowsFit) -> xr.DataTree:
+        from permix.posterior import to_datatree
+
+        per_agent = [name for name in fit.draws.arrays if name.startswith("agent_")]
+        dims = {name: ["group"] for name in ("group_sizes", "group_shares", "group_decays")}
+        dims |= {"group_centers": ["place", "group"], **{name: ["observation"] for name in per_agent}}
+        return to_datatree(fit.draws, dims=dims)

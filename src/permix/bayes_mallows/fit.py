@@ -1,0 +1,188 @@
+"""The work behind :class:`permix.BayesianMallowsMixture`, free of scikit-learn, which imports slowly."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from permix.bayes_mallows.data import BayesModel, bayes_model
+from permix.bayes_mallows.errors_jit import LOGISTIC
+from permix.bayes_mallows.groups import GroupDraws
+from permix.bayes_mallows.moves import Assignments, Errors, Groups, LatentRankings
+from permix.bayes_mallows.parameters import BayesianMallowsParameters
+from permix.bayes_mallows.state import GroupState
+from permix.convergence import FEWEST_DRAWS, mcse_mean
+from permix.data.agent_table import refuse_too_many_agents
+from permix.data.labels import Array, Label
+from permix.data.preferences import Preferences
+from permix.distributions.base import Estimate
+from permix.estimators.known import NOTHING, Known, Memberships
+from permix.moves import Concentration, Cycle, Move
+from permix.moves.state import learned_concentration
+from permix.partitions import MixtureOfFiniteMixtures
+from permix.partitions.point_estimate import PointEstimate
+from permix.posterior import warn_if_chains_disagree
+from permix.posterior.estimated import EstimatedPartition, nearest_partition
+from permix.posterior.overlap import Overlap
+from permix.runtime.fingerprint import digest
+from permix.sampling import Draws, run_chains
+
+# Where the number of groups is open, every other chain starts from so many.
+MANY_GROUPS = 10
+
+
+@dataclasses.dataclass
+class BayesianMallowsFit(EstimatedPartition):
+    """Draws of a Bayesian Mallows model with all that is needed to use them."""
+
+    model: ClassVar[str] = "BayesianMallowsMixture"
+
+    settings: BayesianMallowsParameters
+    items: tuple[Label, ...]
+    preferences: Preferences  # what was fitted; a row with a count stands for that many agents
+    draws: Draws  # of all chains: labels of agents in the order of preferences.expand(), and of groups
+    estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
+    known: Known = NOTHING  # of the rows and items, beside what was fitted
+
+    @property
+    def n_agents(self) -> int:
+        """Number of agents fitted."""
+        return int(self.preferences.n_agents)
+
+    @property
+    def n_known(self) -> tuple[int, int]:
+        """Numbers of rows and of items."""
+        return len(self.preferences), len(self.items)
+
+    def memberships(self) -> Memberships:
+        """Return to which groups agents belong."""
+        drawn = self.draws.arrays["labels"]
+        return Memberships(
+            self.labels,
+            self.n_clusters,
+            agents=self.preferences.rows_of_agents(),
+            draws=drawn.reshape(-1, drawn.shape[-1]),
+            recur=self.recurrence.n_chains / len(drawn),
+        )
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the chains: what was drawn until then is here."""
+        return self.draws.interrupted
+
+    @property
+    def log_likelihood(self) -> Estimate:
+        """Posterior mean of ln p(full rankings, comparisons | groups), with its Monte Carlo error."""
+        values = self.draws.arrays["log_likelihood"]
+        enough = values.shape[1] >= 2 * FEWEST_DRAWS
+        return Estimate(float(values.mean()), mcse_mean(values) if enough else float("nan"))
+
+    @cached_property
+    def groups(self) -> GroupDraws:
+        """Groups of evenly spaced draws, which answers average over."""
+        return GroupDraws.of(self.draws.arrays, self.settings)
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        """Which estimated group each group of these draws speaks for."""
+        return Overlap.of(self.groups, self.labels)
+
+    @cached_property
+    def n_possible_groups(self) -> Array | None:
+        """P(number of groups | data), those without agents included; None if the prior has no such number."""
+        prior = self.settings.partition_prior()
+        if not isinstance(prior, MixtureOfFiniteMixtures):
+            return None
+        return prior.n_components_posterior(self.draws.arrays["n_groups"], self.n_agents)
+
+    @cached_property
+    def probabilities(self) -> Array:
+        """P(estimated group | data) of every row, (rows, groups): how often its agents are in each.
+
+        Rows that say the same are alike.
+        """
+        table, groups, n_groups = self.preferences, self.groups, self.n_clusters
+        which = table.equal_rows()
+        said = which[table.rows_of_agents()]
+        votes = np.zeros((int(which.max()) + 1) * n_groups)
+        for d in range(groups.n_draws):
+            linked = self.overlap.linked[groups.of_draw(d)]
+            votes += np.bincount(said * n_groups + linked[groups.labels[d]], minlength=len(votes))
+        of_row: Array = votes.reshape(-1, n_groups)[which]
+        return of_row / of_row.sum(axis=1, keepdims=True)
+
+    @property
+    def row_labels(self) -> Array:
+        """The most probable estimated group of every row."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+
+def fit_bayes_mallows(table: Preferences, settings: BayesianMallowsParameters) -> BayesianMallowsFit:
+    """Run chains, summarize them, and warn where they disagree."""
+    refuse_too_many_agents(np.asarray(table.counts))
+    model = bayes_model(table, settings)
+    draws = run_chains(
+        [partial(first_state, model, chain=chain) for chain in range(settings.n_chains)],
+        sweep_move(model, settings),
+        **settings.for_chains(work_of(model)),
+        fingerprint=fingerprint_of(model, settings),
+    )
+    estimate = nearest_partition(draws, settings)
+    warn_if_chains_disagree(draws)
+    return BayesianMallowsFit(settings, table.items, table, draws, estimate)
+
+
+def work_of(model: BayesModel) -> int:
+    """Return how many numbers an iteration goes through, about."""
+    n_open = len(model.open_agents)
+    moving = 0 if model.most_groups == 1 else model.n_agents
+    return (moving + n_open) * model.n_items + n_open * model.n_items**2 + model.n_items**2
+
+
+def fingerprint_of(model: BayesModel, settings: BayesianMallowsParameters) -> dict[str, Any]:
+    """Return what identifies model and data, for stores."""
+    return {
+        "model": "BayesianMallowsMixture",
+        "distance": settings.distance,
+        "prior": settings.partition_prior().describe(),
+        "decay_prior": [model.prior.shape, model.prior.rate],
+        "errors": [settings.errors, settings.errors_per_agent, *model.error_prior],
+        "data": digest({**model.arrays._asdict(), "row_of": model.row_of}),
+    }
+
+
+def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
+    """Return what one iteration of a chain does."""
+    moves: list[Move] = []
+    if len(model.open_agents):
+        moves.append(LatentRankings())
+    if model.most_groups > 1:
+        moves.append(Assignments())
+    moves.append(Groups())
+    if model.soft:
+        moves.append(Errors())
+    if learned_concentration(model.partition_prior) is not None:
+        moves.append(Concentration())
+    return Cycle(moves)
+
+
+def first_state(model: BayesModel, rng: np.random.Generator, chain: int = 0) -> GroupState:
+    """Return the state that a chain starts from.
+
+    Agents are put into groups at random: into all groups where their number is given, else into one and into
+    many in turn. Where chains do not meet, R-hat shows it.
+    """
+    state = GroupState(model)
+    if model.soft:
+        state.errors[:, 0] = 2.0
+        state.errors[:, 1] = 0.5 if model.errors == LOGISTIC else 0.0
+    state.complete(rng)
+    n_groups = model.most_groups
+    if n_groups == model.n_agents:
+        n_groups = min(MANY_GROUPS, n_groups) if chain % 2 else 1
+    state.set_labels(rng.integers(n_groups, size=state.n), rng)
+    state.draw_shares(rng)
+    return state

@@ -1,0 +1,106 @@
+"""Groups of posterior draws of a Bayesian Mallows model, one after another."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from permix.bayes_mallows.parameters import BayesianMallowsParameters
+from permix.data.labels import Array
+from permix.partitions.priors import DirichletProcess, PartitionPrior
+from permix.posterior.estimated import spaced
+
+# Answers average over at most this many draws, evenly spaced.
+MOST_DRAWS = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupDraws:
+    """Groups of D posterior draws: those of a draw are rows one after another, as its labels count them."""
+
+    starts: Array  # int64 (D + 1,): groups of draw d are rows starts[d] to starts[d + 1], end excluded
+    sizes: Array  # int64 (rows,): members
+    shares: Array  # (rows,): shares in the population, drawn given the members
+    centers: Array  # int32 (rows, items): central orderings, best first
+    decays: Array  # (rows,): λ = -ln dispersion
+    labels: Array  # int32 (D, agents): groups within the draw
+    concentration: Array  # (D,): of a Dirichlet process where it is learned, else 0
+    # (D, 2): of a new agent, log-odds of a comparison to be right, and how they rise per rank; else zeros.
+    errors: Array
+    prior: PartitionPrior
+
+    @property
+    def n_draws(self) -> int:
+        return len(self.starts) - 1
+
+    def of_draw(self, d: int) -> slice:
+        """Rows of the groups of draw ``d``."""
+        return slice(int(self.starts[d]), int(self.starts[d + 1]))
+
+    @property
+    def draw_of(self) -> Array:
+        """Draw of each row."""
+        return np.repeat(np.arange(self.n_draws), np.diff(self.starts))
+
+    def log_weights(self, d: int) -> Array:
+        """Ln prior weights of the groups of draw ``d`` and, last, of a new one; they sum to one."""
+        prior = self.prior
+        if isinstance(prior, DirichletProcess):
+            fixed = prior.concentration if isinstance(prior.concentration, float) else self.concentration[d]
+            prior = DirichletProcess(float(fixed))
+        return prior.sequential_log_weights(self.sizes[self.of_draw(d)])
+
+    @classmethod
+    def of(
+        cls, arrays: Mapping[str, Any], settings: BayesianMallowsParameters, most: int = MOST_DRAWS
+    ) -> GroupDraws:
+        """Return the groups of evenly spaced draws; ``arrays`` are those of all draws."""
+        joined = {name: _joined(array) for name, array in arrays.items()}
+        kept = spaced(len(joined["labels"]), most)
+        chosen = {name: np.asarray(array[kept]) for name, array in joined.items()}
+        used = chosen["group_sizes"] > 0
+        numbers = used.sum(axis=1)
+        centers = np.moveaxis(chosen["group_centers"], 1, 2)[used]
+        zeros = np.zeros(len(kept))
+        return cls(
+            starts=np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64),
+            sizes=chosen["group_sizes"][used].astype(np.int64),
+            shares=chosen["group_shares"][used],
+            centers=np.ascontiguousarray(centers, dtype=np.int32),
+            decays=chosen["group_decays"][used],
+            labels=chosen["labels"].astype(np.int32),
+            concentration=chosen.get("concentration", zeros),
+            errors=_errors(chosen, settings, len(kept)),
+            prior=settings.partition_prior(),
+        )
+
+
+def _errors(arrays: Mapping[str, Array], settings: BayesianMallowsParameters, n_draws: int) -> Array:
+    """Return level and slope of the errors of a new agent in each draw.
+
+    Where agents have rates of their own, those of somebody new are drawn from the prior, by a fixed seed.
+    """
+    out = np.zeros((n_draws, 2))
+    if settings.errors is None:
+        return out
+    a, b = settings.error_numbers()
+    rng = np.random.default_rng(0)
+    if settings.errors == "logistic":
+        if settings.errors_per_agent:
+            return np.asarray(rng.exponential(1.0 / np.array([a, b]), (n_draws, 2)))
+        return np.stack([arrays["error_level"], arrays["error_slope"]], axis=1)
+    rate = arrays["error_rate"]
+    if settings.errors_per_agent:
+        from scipy.special import betainc, betaincinv
+
+        rate = np.maximum(betaincinv(a, b, rng.random(n_draws) * betainc(a, b, 0.5)), 1e-15)
+    out[:, 0] = np.log1p(-rate) - np.log(rate)
+    return out
+
+
+def _joined(array: Array) -> Array:
+    """Put chains one after another."""
+    return array.reshape(-1, *array.shape[2:])

@@ -1,0 +1,152 @@
+# mypy: ignore-errors
+"""Full rankings of agents who leave something open, given their groups and what they said.
+
+Items are taken out one by one and put back with exactly the probability that each place has given the order
+of the others, among the places that the agent's statements allow; where distances move all items in between,
+pairs of items change places as well. Where comparisons may be wrong, they forbid nothing: each costs ln odds
+of being right where it is violated. If these odds depend on how far apart two items are, all comparisons
+with items in between change, and the new place is accepted or not (Metropolis).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from permix.bayes_mallows.errors_jit import log_said
+from permix.bayes_mallows.places_jit import draw_place, order_of, put, swap, swap_cost, walk
+from permix.bayes_mallows.statistics_jit import cost_of_one, distance_of, has_costs
+from permix.distributions.conditioning.local_moves_jit import (
+    Limits,
+    State,
+    allowed_window,
+    limits_by_step,
+)
+from permix.kernels.distances import KENDALL
+from permix.kernels.jit import kernel
+from permix.kernels.streams import exponential, new_stream, open_stream, uniform
+
+
+@kernel
+def fill_costs(metric, centers, n_groups, counts, costs):
+    """Write what a ranking costs in each group, in distances from its center."""
+    if has_costs(metric):
+        for k in range(n_groups):
+            cost_of_one(metric, centers[k], counts, costs[k])
+
+
+@kernel
+def walk_comparisons(item, order, at, first, last, limits, level, net, weights):
+    """Add to ``weights`` what comparisons of the item cost at each place; ``net`` is zero, and left so."""
+    for e in range(limits.above_start[item], limits.above_start[item + 1]):
+        net[limits.above_items[e]] -= 1
+    for e in range(limits.below_start[item], limits.below_start[item + 1]):
+        net[limits.below_items[e]] += 1
+    total = 0
+    for place in range(first, last):
+        total += net[order[place] if place < at else order[place + 1]]
+        weights[place + 1] += level * total
+    for e in range(limits.above_start[item], limits.above_start[item + 1]):
+        net[limits.above_items[e]] = 0
+    for e in range(limits.below_start[item], limits.below_start[item + 1]):
+        net[limits.below_items[e]] = 0
+
+
+@kernel
+def may_swap(state, limits, a, b):
+    """Whether the items at places a < b may change places."""
+    _, furthest = allowed_window(state.order[a], state, limits)
+    if furthest < b:
+        return False
+    nearest, _ = allowed_window(state.order[b], state, limits)
+    return nearest <= a
+
+
+@kernel
+def update_latents(
+    key, metric, arrays, soft, agents, row_of, members, centers, decays, costs, errors, rounds, first, last
+):
+    """Draw the rankings of open agents from ``first`` on anew, item by item."""
+    rankings, ranking_of, labels = members
+    n = rankings.shape[1]
+    pairwise, by_costs = metric == KENDALL, has_costs(metric)
+    state = State(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(0, np.int64))
+    order, rank = state.order, state.rank
+    identity, net = np.empty(n, np.int64), np.zeros(n, np.int64)
+    weights, other, x = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
+    stream = new_stream()
+    for item in range(n):
+        identity[item] = item
+    for turn in range(first, last):
+        agent = agents[turn]
+        row, k, ranks = row_of[agent], labels[agent], rankings[ranking_of[agent]]
+        open_stream(stream, key[0], key[1], 0, agent)
+        for item in range(n):
+            rank[item] = ranks[item]
+        order_of(rank, order)
+        said = limits_by_step(arrays, row, identity)
+        limits = Limits(
+            said.low,
+            said.high,
+            said.has_pairs and not soft,
+            said.above_start,
+            said.above_items,
+            said.below_start,
+            said.below_items,
+        )
+        begin, end = arrays.pair_indptr[row], arrays.pair_indptr[row + 1]
+        unsure = soft and end > begin
+        mine = agent if errors.shape[0] > 1 else 0
+        level, slope = errors[mine, 0], errors[mine, 1]
+        by_walk = unsure and slope == 0.0 and by_costs
+        decay = decays[k]
+        now = 0.0 if by_costs else decay * distance_of(metric, rank, centers[k], other, x)
+        log_now = log_said(arrays.pairs, begin, end, rank, level, slope) if unsure and not by_walk else 0.0
+        for turn_of_item in range(rounds * n):
+            item = turn_of_item % n
+            at = new = rank[item]
+            low, high = allowed_window(item, state, limits)
+            if low < high and by_costs:
+                for place in range(low, high + 1):
+                    weights[place] = 0.0
+                walk(order, at, low, high, pairwise, costs[k], decay, weights)
+                if by_walk:
+                    walk_comparisons(item, order, at, low, high, said, level, net, weights)
+                new = draw_place(uniform(stream), low, high, weights)
+            elif low < high:
+                new = low + np.int64(uniform(stream) * (high - low + 1))
+            if new != at:
+                put(order, rank, at, new)
+                after, log_after = now, log_now
+                if not by_costs:
+                    after = decay * distance_of(metric, rank, centers[k], other, x)
+                if unsure and not by_walk:
+                    log_after = log_said(arrays.pairs, begin, end, rank, level, slope)
+                if exponential(stream) >= after - now - log_after + log_now:
+                    now, log_now = after, log_after
+                else:
+                    put(order, rank, new, at)
+            # Whether two items change places must not depend on whether the one above could move.
+            if pairwise:
+                continue
+            a, b = np.int64(uniform(stream) * n), np.int64(uniform(stream) * n)
+            a, b = min(a, b), max(a, b)
+            if a == b or not may_swap(state, limits, a, b):
+                continue
+            cost = decay * swap_cost(order, a, b, pairwise, costs[k]) if by_costs else -now
+            swap(order, rank, a, b)
+            after, log_after = now, log_now
+            if not by_costs:
+                after = decay * distance_of(metric, rank, centers[k], other, x)
+                cost += after
+            if unsure:
+                log_after = log_said(arrays.pairs, begin, end, rank, level, slope)
+                if by_walk:  # not kept up to date above
+                    swap(order, rank, a, b)
+                    log_now = log_said(arrays.pairs, begin, end, rank, level, slope)
+                    swap(order, rank, a, b)
+            if exponential(stream) >= cost - log_after + log_now:
+                now, log_now = after, log_after
+            else:
+                swap(order, rank, a, b)
+        for item in range(n):
+            ranks[item] = rank[item]

@@ -1,0 +1,131 @@
+"""What a fit says about agents, old and new: averages over posterior draws.
+
+In each draw a new agent joins a group with a weight that its size gives, or one that the data did not have,
+whose center may be anywhere: under it all rankings are alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from permix.bayes_mallows.fit import BayesianMallowsFit
+from permix.bayes_mallows.scores import Under, log_scores
+from permix.data.labels import Array
+from permix.data.preferences import Preferences
+from permix.distributions.conditioning.draws import log_mean_exp
+from permix.distributions.distances.draws import draw_orders
+from permix.distributions.mallows import Mallows
+from permix.runtime.seeds import RandomState, stream_key
+
+# Rows times groups scored at a time.
+BLOCK = 2**20
+
+
+def all_groups(fit: BayesianMallowsFit) -> tuple[Under, Array]:
+    """Return the groups of all draws with a new one for each draw after them, and their log weights."""
+    groups = fit.groups
+    n_draws, n = groups.n_draws, len(fit.items)
+    weights = [groups.log_weights(d) for d in range(n_draws)]
+    centers = np.concatenate([groups.centers, np.tile(np.arange(n, dtype=np.int32), (n_draws, 1))])
+    under = Under(
+        fit.settings,
+        centers,
+        np.concatenate([groups.decays, np.zeros(n_draws)]),
+        np.concatenate([groups.errors[groups.draw_of], groups.errors]),
+    )
+    logs = np.concatenate([each[:-1] for each in weights] + [np.array([each[-1] for each in weights])])
+    return under, logs
+
+
+def _blocks(
+    fit: BayesianMallowsFit, table: Preferences, random_state: RandomState
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Yield rows with ln (weight × P(row | group)) of all groups, and the draw that each group is of."""
+    under, logs = all_groups(fit)
+    draw_of = np.append(fit.groups.draw_of, np.arange(fit.groups.n_draws))
+    possible = np.isfinite(logs)
+    under = under._replace(
+        centers=under.centers[possible], decays=under.decays[possible], errors=under.errors[possible]
+    )
+    key = stream_key(random_state)
+    step = max(1, BLOCK // len(logs))
+    for start in range(0, len(table), step):
+        rows = slice(start, min(start + step, len(table)))
+        out = np.full((rows.stop - rows.start, len(logs)), -np.inf)
+        out[:, possible] = log_scores(table[np.arange(rows.start, rows.stop)], under, key)
+        yield rows, out + logs, draw_of
+
+
+def log_probability(
+    fit: BayesianMallowsFit, table: Preferences, random_state: RandomState = 0
+) -> tuple[Array, Array]:
+    """Return ln P(row) of a new agent, and its Monte Carlo error, which takes draws as independent."""
+    which, values, errors = _distinct(table)
+    for rows, scores, draw_of in _blocks(fit, which[0], random_state):
+        order = np.argsort(draw_of, kind="stable")
+        starts = np.searchsorted(draw_of[order], np.arange(fit.groups.n_draws))
+        largest = scores.max(axis=1, keepdims=True)
+        sums = np.add.reduceat(np.exp(scores - largest)[:, order], starts, axis=1)
+        with np.errstate(divide="ignore"):
+            values[rows], errors[rows] = log_mean_exp(np.log(sums) + largest)
+    return values[which[1]], errors[which[1]]
+
+
+def assign(fit: BayesianMallowsFit, table: Preferences, random_state: RandomState = 0) -> Array:
+    """Return P(estimated group | row), and in the last column that of a group that the data did not have."""
+    which, _, _ = _distinct(table)
+    out = np.zeros((len(which[0]), fit.n_clusters + 1))
+    linked = np.append(fit.overlap.linked, np.full(fit.groups.n_draws, fit.n_clusters))
+    for rows, scores, _ in _blocks(fit, which[0], random_state):
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        for group in range(fit.n_clusters + 1):
+            out[rows, group] = shares[:, linked == group].sum(axis=1)
+    out /= out.sum(axis=1, keepdims=True)
+    return out[which[1]]
+
+
+def _distinct(table: Preferences) -> tuple[tuple[Preferences, Array], Array, Array]:
+    """Return each different row once, which of them every row is, and room for numbers."""
+    same = table.equal_rows()
+    _, first, which = np.unique(same, return_index=True, return_inverse=True)
+    values, errors = np.empty((2, len(first)))
+    return (table._bare()[first], np.asarray(which).reshape(-1)), values, errors
+
+
+def draw_rankings(
+    fit: BayesianMallowsFit, size: int, rng: np.random.Generator, of_draw: int | None = None
+) -> tuple[Array, Array]:
+    """Draw full rankings of new agents, (size, items), and their estimated groups, -1 for one of their own.
+
+    Each is from a draw of its own choice, so that what is not known is in the sample, or all are from one.
+    """
+    groups, n = fit.groups, len(fit.items)
+    draws = rng.integers(groups.n_draws, size=size) if of_draw is None else np.full(size, of_draw)
+    orders, labels = np.empty((size, n), dtype=np.int32), np.full(size, -1)
+    row = np.full(size, -1)
+    for d in np.unique(draws).tolist():
+        mine = np.flatnonzero(draws == d)
+        weights = np.exp(groups.log_weights(d))
+        chosen = rng.choice(len(weights), size=len(mine), p=weights / weights.sum())
+        old = chosen < len(weights) - 1
+        row[mine[old]] = groups.starts[d] + chosen[old]
+    for group in np.unique(row).tolist():
+        mine = np.flatnonzero(row == group)
+        if group < 0:
+            orders[mine] = rng.permuted(np.tile(np.arange(n, dtype=np.int32), (len(mine), 1)), axis=1)
+            continue
+        orders[mine] = around(
+            fit.settings.distance, float(groups.decays[group]), groups.centers[group], len(mine), rng
+        )
+        labels[mine] = fit.overlap.linked[group]
+    return orders, labels
+
+
+def around(distance: str, decay: float, center: Array, size: int, rng: np.random.Generator) -> Array:
+    """Draw orderings around a center."""
+    if distance == "kendall":
+        return np.asarray(Mallows(center.tolist(), math.exp(-decay)).sample(size, rng).orders)
+    return draw_orders(distance, decay, center, size, stream_key(rng))

@@ -1,0 +1,165 @@
+"""Columns beside items that hold something else: numbers of agents, what is known of them, sums.
+
+Between ranks or ratings such a column would be an item, and could win. Where that is likely, the caller is
+asked; of matrices, which may hold anything, a warning tells.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from permix.data.io.column_names import HARDLY_ITEMS, plain
+from permix.data.io.table_columns import Table, numbers
+from permix.data.labels import Array, Label
+from permix.errors import Argument, DataError, Part, PermixWarning
+
+_RANKS = Argument("layout", "ranks")
+_SUMS = frozenset(["total", "totals", "sum", "overall", "mean", "average", "avg", "score", "gesamt", "somme"])
+# Rows in which a column that is not called a sum adds up the others by more than chance.
+_MANY_ROWS = 20
+# How far a mean may be from that of the others: it may be rounded to two places.
+_ROUNDED = 0.0051
+
+
+def set_apart(name: Label) -> tuple[Part, ...]:
+    """Say how a column is kept beside the votes, or left out."""
+    return (
+        *("keep it beside the votes with ", Argument("group_columns", [name])),
+        *(", or leave it out with ", Argument("ignore", name)),
+    )
+
+
+def refuse_beside_ratings(table: Table, places: Sequence[int], called: Collection[str]) -> None:
+    """Refuse a column between ratings that is called as what is known of agents is, or sums up the others.
+
+    ``called`` are the names of all columns as the file has them: the items of a question are items.
+    """
+    for place in _hardly_items(table, places, called):
+        name = table.names[place]
+        raise DataError(
+            f"{table.source}: column {name!r} says something of the agents, as it seems, and would be an "
+            "item: ",
+            *(*set_apart(name), "; if it is an item, call it otherwise"),
+        )
+    for place, what in sums(table, places).items():
+        name = table.names[place]
+        raise DataError(
+            f"{table.source}: column {name!r} is the {what} of the others, and would be an item: ",
+            *set_apart(name),
+        )
+
+
+def refuse_beside_ranks(table: Table, places: Sequence[int], called: Collection[str]) -> None:
+    """Refuse a column between ranks that is called as what is known of agents is, unless all fit together."""
+    found = _hardly_items(table, places, called)
+    columns = [numbers(table.columns[place]) for place in places] if found else []
+    ranks = [column for column in columns if column is not None]
+    if not found or len(ranks) < len(columns) or _are_strict(np.column_stack(ranks)).all():
+        return
+    name = table.names[found[0]]
+    raise DataError(
+        f"{table.source}: column {name!r} says something of the agents, as it seems, and would be an item, "
+        "though rows are no rankings with it: ",
+        *(*set_apart(name), "; if it is an item, call it otherwise"),
+    )
+
+
+def warn_beside_cells(table: Table, places: Sequence[int]) -> None:
+    """Tell columns of a matrix that are called as what is known of agents is, or sum up the others."""
+    found: dict[int, str] = dict.fromkeys(_hardly_items(table, places, None), "says something of the rows")
+    found |= {place: f"is the {what} of the others" for place, what in sums(table, places).items()}
+    for place, what in found.items():
+        said = (
+            f"{table.source}: column {table.names[place]!r} {what}, as it seems, and is part of the matrix; "
+        )
+        warnings.warn(PermixWarning(said, *set_apart(table.names[place])), stacklevel=6)
+
+
+def _hardly_items(table: Table, places: Sequence[int], called: Collection[str] | None) -> list[int]:
+    """Return columns called as what is known of agents is, where most are called otherwise."""
+    found = [
+        place
+        for place in places
+        if plain(table.names[place]) in HARDLY_ITEMS and (called is None or str(table.names[place]) in called)
+    ]
+    return found if 2 * len(found) < len(places) else []
+
+
+def sums(table: Table, places: Sequence[int]) -> dict[int, str]:
+    """Return the columns that hold the sum or the mean of the others in every row, and which it is."""
+    columns = {place: numbers(table.columns[place]) for place in places}
+    known = {place: column for place, column in columns.items() if column is not None}
+    if len(known) < 3 or table.n_rows < 2:
+        return {}
+    values = np.column_stack(list(known.values()))
+    given = np.isfinite(values)
+    filled = np.where(given, values, 0.0)
+    others = filled.sum(axis=1)[:, None] - filled
+    n_others = given.sum(axis=1)[:, None] - given
+    differ = np.ptp(filled, axis=0) > 0
+    whole = given.all(axis=0) & differ & (n_others > 0).all(axis=0)
+    is_sum = whole & np.all(np.isclose(filled, others), axis=0)
+    is_mean = whole & np.all(np.abs(filled - others / np.maximum(n_others, 1)) <= _ROUNDED, axis=0)
+    found = {}
+    for at, place in enumerate(known):
+        named = plain(table.names[place]) in _SUMS
+        if (is_sum[at] or is_mean[at]) and (named or table.n_rows >= _MANY_ROWS):
+            found[place] = "sum" if is_sum[at] else "mean"
+    return found
+
+
+def _are_strict(ranks: Array) -> Array:
+    """Say which rows of ranks (NaN or 0 is not ranked) go from 1 on without ties and gaps."""
+    filled = np.sort(np.where(np.isnan(ranks) | (ranks <= 0), np.inf, ranks), axis=1)
+    expected = np.arange(1, ranks.shape[1] + 1)
+    return np.all(np.isinf(filled) | (filled == expected), axis=1)
+
+
+def refuse_a_stranger(table: Table, wide: list[int], ranks: Array) -> None:
+    """Ask about a column without which all rows are rankings without ties, while with it most have one.
+
+    It is given in every row, and may number the agents or say something else of them.
+    """
+    if len(wide) < 3 or table.n_rows < 2:
+        return
+    filled = np.nan_to_num(ranks)
+    # Without it, each row of m ranks adds up to 1 + … + m.
+    m = np.sum(filled > 0, axis=1)[:, None] - (filled > 0)
+    could_be = (filled.sum(axis=1)[:, None] - filled == m * (m + 1) / 2).all(axis=0)
+    could_be &= ~np.isnan(ranks).any(axis=0) & (m > 1).any(axis=0)
+    for at in np.flatnonzero(could_be).tolist():
+        place, rest, here = wide[at], np.delete(ranks, at, axis=1), ranks[:, at]
+        tied = (rest == here[:, None]).any(axis=1) | (here == 0)
+        name = table.names[place]
+        known = plain(name) in HARDLY_ITEMS or np.array_equal(here, np.arange(1, len(here) + 1))
+        # An item that is the last of all, tied now and then, is the largest in its rows.
+        inside = np.any(here < np.nan_to_num(rest).max(axis=1))
+        likely = len(tied) > 3 and 4 * tied.sum() >= 3 * len(tied) and inside
+        if (tied.all() or (tied.any() and known) or likely) and _are_strict(rest).all():
+            raise DataError(
+                f"{table.source}: without column {name!r} all rows are rankings, and with it "
+                f"{'each has' if tied.all() else f'{tied.sum():,} of {len(tied):,} have'} a tie: "
+                "it could be an item, or say something of the agents. If it names them, say ",
+                *(Argument("agent_column", name), "; if it counts them, ", Argument("count_column", name)),
+                *("; leave it out with ", Argument("ignore", name), "; if it is an item, "),
+                *(("call it otherwise",) if plain(name) in HARDLY_ITEMS else ("say ", _RANKS)),
+            )
+
+
+def refuse_what_may_rate(table: Table, agent: int, rank: int) -> None:
+    """Ask about lines with a ``preference`` that do not go 1, 2, 3, … for each agent: they may be ratings."""
+    name = table.names[rank]
+    ranks = numbers(table.columns[rank])
+    if plain(name) != "preference" or ranks is None:
+        return
+    by_agent: dict[object, list[float]] = {}
+    for who, given in zip(table.columns[agent].tolist(), ranks.tolist(), strict=True):
+        by_agent.setdefault(who, []).extend([given] if given == given else [])
+    if any(sorted(said) != list(range(1, len(said) + 1)) for said in by_agent.values()):
+        raise DataError(
+            f"{table.source}: column {name!r} may hold ranks, of which 1 is the best, or ratings, of which "
+            "the highest is; call it 'rank' or 'rating'"
+        )

@@ -1,0 +1,1 @@
+"""Mixtures of vectors whose rows are in shards."""
