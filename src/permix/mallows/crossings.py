@@ -76,10 +76,13 @@ def matched(centers: Array, others: Array) -> tuple[Array, int]:
     ranks, of_others = np.argsort(centers, axis=1), np.argsort(others, axis=1)
     k = len(centers)
     differences = np.abs(ranks[:, None] - of_others).sum(axis=2)
-    partners, taken, total = [-1] * k, [False] * k, 0
+    partners, taken, total, left = [-1] * k, [False] * k, 0, k
     for pair in np.argsort(differences, axis=None, kind="stable").tolist():
         i, j = divmod(pair, k)
         if partners[i] < 0 and not taken[j]:
             partners[i], taken[j] = j, True
             total += int(differences[i, j])
+            left -= 1
+            if not left:
+                break
     return np.array(partners), total

@@ -7,6 +7,8 @@ they agree.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +31,7 @@ from permix.mallows.rounds.sharded import ShardedRounds
 from permix.mallows.start import first_components, seeded_center
 from permix.runtime.executors import Executor, Recipe, new_token
 from permix.runtime.interrupts import Interrupts
-from permix.runtime.progress import Display
+from permix.runtime.progress import REDRAW_SECONDS, Display
 from permix.runtime.seeds import seed_sequence, stream_key
 from permix.runtime.threads import at_most, run_in_threads
 
@@ -282,11 +284,17 @@ def _run_all(
     After Ctrl-C those that had begun end soon, with what they reached, and only the first still begins.
     """
     reached: dict[int, tuple[int, float]] = {}
+    said = -math.inf
     display.begin(f"EM, {phase}", len(tasks) if len(tasks) > 1 else None)
 
     def work(index: int) -> list[Run]:
         def report(iteration: int, value: float) -> None:
+            nonlocal said
             reached[index] = (iteration, value)
+            now = time.monotonic()
+            if now < said + REDRAW_SECONDS:  # nobody would see it
+                return
+            said = now
             iterations, values = zip(*list(reached.values()), strict=True)
             display.update(f"iteration {max(iterations)} · log-likelihood {max(values):,.1f}")
 

@@ -237,12 +237,13 @@ class Display:
             self.lines[0].done += n_done
         self.show()
 
-    def update(self, text: str, done: int | None = None) -> None:
-        """Say more about the work that began."""
+    def update(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        """Say more about the work that began, and of how many parts it is if that has changed."""
         with self._lock:
-            self.lines[0].text = text
-            if done is not None:
-                self.lines[0].done = done
+            line = self.lines[0]
+            line.text = text
+            line.done = line.done if done is None else done
+            line.total = line.total if total is None else total
         self.show()
 
     def _tick(self) -> None:

@@ -392,6 +392,8 @@ def _all_trials(
     numbers = list(numbers)
     with Interrupts() as interrupts, Display(asked.progress) as display:
         display.begin("choosing the number of groups", sum(numbers))  # work grows with the number
+        if len(numbers) > 1:
+            display.lines[0].most = sum(numbers) + sum(range(numbers[-1] + 1, limit + 1))
         while len(trials) < len(numbers):
             number = numbers[len(trials)]
             display.update(f"trying {number}, from {numbers[0]} to {numbers[-1]}")
@@ -411,6 +413,7 @@ def _all_trials(
             at_end = len(trials) == len(numbers) > 1 and number < limit
             if at_end and judge.best(judge.table(trials)) == number:
                 numbers.append(number + 1)
+                display.update("", total=sum(numbers))
     interrupted = interrupts.interrupted and len(trials) < len(numbers)
     if interrupted:
         done = ", ".join(map(str, numbers[: len(trials)]))

@@ -43,9 +43,8 @@ class MallowsComponents(OverItems):
     def with_values(self, weights: Array, centers: Array, decays: Array) -> MallowsComponents:
         """Return components with these arrays as they are, unchecked; the caller gives them away."""
         made = object.__new__(MallowsComponents)
-        found = (("items", self.items), ("weights", weights), ("centers", centers), ("decays", decays))
-        for name, value in (*found, ("by_agent", self.by_agent), ("distance", self.distance)):
-            object.__setattr__(made, name, value)
+        found = {"items": self.items, "weights": weights, "centers": centers, "decays": decays}
+        made.__dict__.update(found, by_agent=self.by_agent, distance=self.distance)
         return made
 
     @property

@@ -65,7 +65,10 @@ class WordRounds:
             for at in range(first, last):
                 share_out(blocks[at], uniforms[at * ROWS : (at + 1) * ROWS], look)
 
-        over_rows(work, len(blocks), ROWS * k if len(blocks) > 1 else 0)  # one block is for one thread
+        if len(blocks) == 1:  # one block is for one thread, and takes no longer than to ask for more
+            share_out(blocks[0], uniforms, look)
+        else:
+            over_rows(work, len(blocks), ROWS * k)
         by_shape = _over([rows.by_shape for rows in blocks])
         total, against, squares = _over([rows.sums for rows in blocks])
         wins = _over([rows.wins for rows in blocks]) if look else np.zeros((k, 1, 1))
