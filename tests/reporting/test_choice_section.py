@@ -10,9 +10,15 @@ from permix.reporting.shared import choice_section
 
 def row(model, score, best, base, *, kind="model", groups=None, stability=None):
     return {
-        "model": model, "kind": kind, "score": score, "difference": score - best,
-        "difference_error": 0.0 if score == best else 0.01, "times": math.exp(score - base),
-        "groups": groups, "stability": stability, "seconds": 1.0,
+        "model": model,
+        "kind": kind,
+        "score": score,
+        "difference": score - best,
+        "difference_error": 0.0 if score == best else 0.01,
+        "times": math.exp(score - base),
+        "groups": groups,
+        "stability": stability,
+        "seconds": 1.0,
     }
 
 

@@ -15,7 +15,7 @@ from permix.estimators.known import known_of
 from permix.reporting.charts import shade_of
 from permix.reporting.content import Block, Code, Note, Paragraph, Section, Table
 from permix.reporting.context import Context, Rows
-from permix.reporting.words import capital, count_of, listed, percent, shown
+from permix.reporting.words import capital, count_of, in_a_list, listed, percent, shown
 
 # Values of a covariate, and groups, that a table has.
 MOST_VALUES, MOST_GROUPS = 30, 10
@@ -105,7 +105,7 @@ def _strongest(found: GroupTable) -> str:
             alike = [
                 v for v in np.argsort(-shares, kind="stable") if percent(float(shares[v])) == percent(best)
             ]
-            names = [shown(found.values[v], 40) for v in alike[:MOST_ALIKE]]
+            names = [in_a_list(shown(found.values[v], 40)) for v in alike[:MOST_ALIKE]]
             if len(alike) > MOST_ALIKE:
                 names.append(f"{len(alike) - MOST_ALIKE:,} more")
             where = f"in {listed(names)} ({percent(best)} of {'it' if len(alike) == 1 else 'each'})"
