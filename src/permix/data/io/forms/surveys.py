@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.column_names import plain
@@ -111,17 +112,42 @@ def _goes_on(first: list[str], second: list[str], third: list[str]) -> bool:
     blank = [place for place, name in enumerate(first) if not name]
     if not blank or not all(second[place] for place in blank):
         return False
+    if all(second) and any(map(bool, first)):
+        return _spanned(first, second, third)
     over = [place for place, name in enumerate(first) if name and not second[place]]
     words = [entry for entry in second if entry and not re.fullmatch(r"[-+0-9.,]+", entry)]
     filled = sum(1 for entry in third if entry)
     return bool(over) and len(words) == sum(1 for entry in second if entry) and filled > len(words)
 
 
+_PLAIN_NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?")
+
+
+def _spanned(first: list[str], second: list[str], third: list[str]) -> bool:
+    """Whether a second line names all columns, below names that go over several, as merged cells do.
+
+    It does where numbers stand below words, or words below 1, 2, 3, ….
+    """
+    begins = next(place for place, name in enumerate(first) if name)
+    under = range(begins, len(first))
+    numbers = [_PLAIN_NUMBER.fullmatch(second[place]) is not None for place in under]
+    below = [_PLAIN_NUMBER.fullmatch(third[place]) is not None for place in under if third[place]]
+    if not below or any(_PLAIN_NUMBER.fullmatch(name) for name in (*first, *second[:begins])):
+        return False
+    if not any(numbers):
+        return all(below)
+    asked = [0, *(at for at, place in enumerate(under) if at and first[place]), len(numbers)]
+    spans = [[second[begins + at] for at in range(*span)] for span in pairwise(asked)]
+    counted = all(span == [str(at) for at in range(1, len(span) + 1)] for span in spans)
+    return counted and not any(below)
+
+
 def _below(first: list[str], second: list[str]) -> list[str]:
     names, question = [], ""
     for above, item in zip(first, second, strict=True):
         question = above or question
-        names.append(question if not item or plain(item) in _OPEN else f"{question} [{item}]")
+        alone = not item or plain(item) in _OPEN
+        names.append(question if alone else f"{question} [{item}]" if question else item)
     return names
 
 

@@ -84,6 +84,7 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     everybody, unless there are many rows. ``named_items`` says that the caller has listed the items, so that
     a stranger is noticed anyway.
     """
+    _refuse_several_series(table, wide)
     # Columns that nobody named are called 1, 2, …, which tells nothing.
     places = [] if table.numbered else [place for place in wide if is_place(table.names[place])]
     others = sorted(set(wide) - set(places))
@@ -102,6 +103,24 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             *_OR_NAME_IT,
             "; if it is a place, ",
             "rename it" if places else Wording("pass items=[...]", "call the columns pos1, pos2, …"),
+        )
+
+
+def _refuse_several_series(table: Table, wide: list[int]) -> None:
+    """Refuse columns of several contests: ``President 1``, ``President 2``, ``Clerk 1``, ``Clerk 2``."""
+    series: dict[str, list[int]] = {}
+    for place in wide:
+        match = re.fullmatch(r"(.*[^\W\d_])[\s._#-]*([0-9]{1,4})", str(table.names[place]))
+        if match is None:
+            return
+        series.setdefault(match[1], []).append(int(match[2]))
+    if len(series) > 1 and all(found == list(range(1, len(found) + 1)) for found in series.values()):
+        names = list(series)
+        last = next(name for place in wide if str(name := table.names[place]).startswith(names[-1]))
+        raise DataError(
+            f"{table.source}: the columns are those of several questions, {some_names(names)}, as it seems; "
+            "read one, and leave out the columns of the others, such as ",
+            Argument("ignore", last),
         )
 
 
@@ -379,12 +398,10 @@ def _long_advice(table: Table) -> tuple[str | Argument, ...]:
             f"{downward!r} says that 1 is the best, so it holds ranks: call the columns agent, item, rank",
         )
     if ranked:
-        item = next((names[place] for place in table.places("item")), "item")
-        agent = next((names[place] for place in table.places("agent")), names[0])
         return (
-            f"ranks need one column per item, as frame.pivot(index={agent!r}, columns={item!r}, "
-            f"values={ranked[0]!r}).reset_index() makes in pandas; then ",
-            _RANKS,
+            f"{ranked[0]!r} may hold the rank of one item: call the columns agent, item and rank, or say "
+            "which names the agents with ",
+            Argument("agent_column"),
         )
     second, third = (set(_entries(table, place)) for place in (1, 2))
     rated = not second & third  # in comparisons some item is better in one and worse in another
