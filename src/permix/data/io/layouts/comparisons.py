@@ -492,8 +492,8 @@ def _long(table: Table, layout: str, agent: int | None, counts: Array) -> Compar
     entries = _texts(table, item)[order]
     _warn_of_places(table, item, entries, starts)
     where = table.where
-    worst = worst if layout == "best-worst" else None
-    return _tasks(entries, order, starts, best, worst, lambda row: where(int(row)), counts)
+    below = worst if layout == "best-worst" else None
+    return _tasks(entries, order, starts, best, below, lambda row: where(int(row)), counts)
 
 
 def _warn_of_places(table: Table, item: int, entries: Array, starts: Array) -> None:
