@@ -114,3 +114,11 @@ def test_columns_of_several_questions_are_no_ordering(read):
     with pytest.raises(DataError, match=r"several questions, 'President', 'Clerk'.*ignore='Clerk 1'"):
         read(text, layout="orders")
     assert read(text, layout="orders", ignore=["Clerk 1", "Clerk 2"]).items == ("Ann", "Bo")
+
+
+def test_the_worst_item_is_not_above_those_that_are_not_listed(read):
+    with pytest.raises(DataError, match="'worst' is below the items that a row does not list"):
+        read("person,best,worst\na,tea,cola\nb,milk,tea\n", layout="orders")
+    assert read("person,best,worst\na,tea,cola\nb,milk,tea\n", layout="orders", ignore="worst").n_items == 2
+    whole = read("person,best,middle,worst\na,tea,milk,cola\nb,milk,cola,tea\n", layout="orders")
+    assert [whole.items[item] for item in whole.orders[0]] == ["tea", "milk", "cola"]

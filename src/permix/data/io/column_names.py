@@ -7,6 +7,10 @@ from collections.abc import Sequence
 
 from permix.data.labels import Label
 
+# Blanks before something that is searched for. Where a run of blanks is followed by something else, a search
+# for ``\s*x`` would begin anew at each of them, in time that grows with their square.
+BLANKS = r"(?:(?<!\s)\s++)?"
+
 
 def plain(name: Label) -> str:
     """Column name in lower case without blanks, dots, dashes and underscores."""

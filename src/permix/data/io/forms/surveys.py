@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from permix.data.io.ballots.contests import chosen_contest
-from permix.data.io.column_names import plain
+from permix.data.io.column_names import BLANKS, plain
 from permix.data.io.containers.lines import Lines
 from permix.data.io.table_columns import Table
 from permix.data.io.text_files import PathLike
@@ -62,7 +62,7 @@ FORM_COLUMNS = frozenset(
 # Those that tell that a table comes from a form.
 _TELLING = FORM_COLUMNS - {"status", "progress", "email", "firstname", "lastname", "seed", "collector"}
 _TELLING -= {"tags", "ending"}
-_BRACKETS = re.compile(r"(.*?)\s*\[([^\[\]]+)\]\Z", re.DOTALL)
+_BRACKETS = re.compile(rf"(.*?){BLANKS}\[([^\[\]]+)\]\Z", re.DOTALL)
 _DASH = re.compile(r"(.*\S)\s+[-–—|]\s+(\S.*)\Z", re.DOTALL)
 # What LimeSurvey writes before a question, or before the name of a column: ``Q1[2]. Rank these [Rank 2]``.
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:\[[^\[\]]*\])*\.\s+(?=\S)")
@@ -74,8 +74,9 @@ _OPEN = frozenset(["response", "openendedresponse", "antwort", "réponse"])
 def header_lines(path: PathLike, lines: Lines) -> Lines:
     """Return a table with one line of names, where its names stand over two or three lines."""
     rows = lines.fields
-    told = [_CODE.sub("", name, count=1) for name in rows[0]]
-    if all(map(_CODE.match, rows[0])) and from_form(told) and len(set(told)) == len(told):
+    codes = [_CODE.match(name) for name in rows[0]]
+    told = [name[code.end() :] for name, code in zip(rows[0], codes, strict=True) if code is not None]
+    if len(told) == len(codes) and from_form(told) and len(set(told)) == len(told):
         return lines._replace(fields=[told, *rows[1:]])
     if len(rows) > 3 and all("ImportId" in entry for entry in rows[2] if entry) and any(rows[2]):
         names = _of_questions(rows[0], rows[1])

@@ -24,7 +24,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
+from permix.data.io.column_names import BLANKS, FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
 from permix.data.io.layouts import no_items
@@ -85,6 +85,7 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     a stranger is noticed anyway.
     """
     _refuse_several_series(table, wide)
+    _refuse_the_worst(table, wide)
     # Columns that nobody named are called 1, 2, …, which tells nothing.
     places = [] if table.numbered else [place for place in wide if is_place(table.names[place])]
     others = sorted(set(wide) - set(places))
@@ -103,6 +104,20 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             *_OR_NAME_IT,
             "; if it is a place, ",
             "rename it" if places else Wording("pass items=[...]", "call the columns pos1, pos2, …"),
+        )
+
+
+def _refuse_the_worst(table: Table, wide: list[int]) -> None:
+    """Refuse a last column called the worst item, unless the rows list all items: others are between."""
+    if table.numbered or not re.match(r"worst|least|bottom|lowest", plain(table.names[wide[-1]])):
+        return
+    found = {entry for place in wide for entry in _entries(table, place)}
+    if len(found) > len(wide):
+        name = table.names[wide[-1]]
+        raise DataError(
+            f"{table.source}: {name!r} is below the items that a row does not list, and a list of items "
+            "puts it above them. Leave it out with ",
+            *(Argument("ignore", name), ", or write the whole ranking into a cell, as A>B=C>D"),
         )
 
 
@@ -461,7 +476,7 @@ def ordered_places(table: Table, wide: list[int]) -> list[int]:
 
 # Marks of counting machines, which rules of ballots read.
 _OF_MACHINES = re.compile(r"undervoted?|skipped(rank)?|exhausted")
-_JOINED = re.compile(r"\s*[=/&+~,;|]\s*")
+_JOINED = re.compile(BLANKS + r"[=/&+~,;|]\s*")
 
 
 def without_nobody(table: Table, places: list[int]) -> Table:

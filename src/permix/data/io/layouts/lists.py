@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from permix.data.io.column_names import LISTS, plain
+from permix.data.io.column_names import BLANKS, LISTS, plain
 from permix.data.io.layouts import notation
 from permix.data.io.layouts.comparisons import holds_verdicts
 from permix.data.io.layouts.detection import position
@@ -27,7 +27,7 @@ _COUNTED = re.compile(r"[0-9]+\s*[xX×*]\s*\S.*|.*\S\s*[*×^]\s*[0-9]+|.*\S\s+[0
 # A list of whole numbers and nothing else, as JSON writes it.
 _NUMBERS_ALONE = re.compile(r"\s*\[\s*[0-9]{1,6}(\s*,\s*[0-9]{1,6})*\s*\]\s*")
 # Marks that may stand between tied items, or be parts of names.
-_TIED = re.compile(r"\s*(?:[,~/&+]|\band\b)\s*")
+_TIED = re.compile(BLANKS + r"(?:[,~/&+]|\band\b)\s*")
 # Items with a number before or after them.
 _NUMBERED = re.compile(r"\(?([0-9]{1,4})(?:[.:]\s|\))\s*(\S.*)")
 _NUMBER_AFTER = re.compile(r"(.*[^\s0-9])\s*[:(]\s*([0-9]{1,4})\)?")
