@@ -207,7 +207,7 @@ def test_approval_in_words_of_truth(put):
 
 def test_answers_that_were_previews_are_told(put):
     text = "StartDate,Status,ResponseId,R [P],R [S]\n1/5,IP Address,a,1,2\n1/5,Survey Preview,b,2,1\n"
-    assert "1 rows are previews" in told(lambda: permix.read(put(text)))[1]
+    assert "1 row is a preview" in told(lambda: permix.read(put(text)))[1]
 
 
 def test_warnings_are_of_permix(put):

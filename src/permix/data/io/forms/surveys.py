@@ -243,9 +243,10 @@ def _warn_of_previews(table: Table) -> None:
         said = [str(entry).strip().lower() for entry in table.columns[place].tolist()]
         n = sum(entry in ("survey preview", "survey test") for entry in said)
         if plain(name) in ("status", "responsetype") and n:
+            are = "row is a preview or test" if n == 1 else "rows are previews or tests"
             warnings.warn(
-                f"{table.source}: {n:,} rows are previews or tests of the form, as column {name!r} says, and "
-                "are read like all others; take them out if they are not to count",
+                f"{table.source}: {n:,} {are} of the form, as column {name!r} says, and read like all others; "
+                "take out what is not to count",
                 PermixWarning,
                 stacklevel=6,
             )
