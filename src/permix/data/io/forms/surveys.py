@@ -245,8 +245,8 @@ def _warn_of_previews(table: Table) -> None:
         if plain(name) in ("status", "responsetype") and n:
             are = "row is a preview or test" if n == 1 else "rows are previews or tests"
             warnings.warn(
-                f"{table.source}: {n:,} {are} of the form, as column {name!r} says, and read like all others; "
-                "take out what is not to count",
+                f"{table.source}: {n:,} {are} of the form, as column {name!r} says, and read like all "
+                "others; take out what is not to count",
                 PermixWarning,
                 stacklevel=6,
             )

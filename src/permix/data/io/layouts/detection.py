@@ -28,6 +28,7 @@ from permix.data.io.column_names import BLANKS, FOREIGN_ORDINAL, FOREIGN_PLACE, 
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
 from permix.data.io.layouts import no_items
+from permix.data.io.layouts.comparisons import sides_without_winner
 from permix.data.io.layouts.notation import open_brackets
 from permix.data.io.marks import codes_among, says_nobody, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
@@ -230,6 +231,11 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
             *(Argument("layout", "ratings"), "; ", _FOR_NUMBERS),
         )
     if text:
+        if sides := sides_without_winner(table):
+            raise DataError(
+                f"{table.source}: {sides[0]!r} and {sides[1]!r} could be the two sides of comparisons, and "
+                "no column is called as one of winners is; call it 'winner'"
+            )
         _refuse_turned_around(table, wide, text)
         _refuse_boxes(table, wide)
         unclear = _looks_long(table) or _could_be_orders(table, wide, text)
@@ -327,6 +333,19 @@ def _refuse_ranks_from_0(table: Table, ranks: Array) -> None:
             f"{table.source}: every row holds the numbers 0 to {k - 1}. If 0 says that an item is not ranked",
             *(", say ", _RANKS, "; if these are scores, of which the highest is the best, "),
             *(Argument("layout", "ratings"), "; if 0 is the best rank, add 1 to all"),
+        )
+
+
+def refuse_ratings_downward(table: Table, wide: list[int], called: Sequence[str]) -> None:
+    """Refuse ratings of columns whose names say that 1 is the best: of ratings the highest is."""
+    names = [str(table.names[place]) for place in wide]
+    names += [old for old in called if old.endswith(tuple(f"[{name}]" for name in names))]
+    told = next((name for name in names if _DOWNWARD.search(name)), None)
+    if told is not None:
+        raise DataError(
+            f"{table.source}: {told!r} says that the lowest number is the best, and of ratings the highest "
+            "is: name all numbers, best first, with ",
+            *(Argument("categories"), ", or, if the highest is the best, call the columns otherwise"),
         )
 
 
