@@ -96,7 +96,7 @@ def in_folder(name: str, folder: str, **parts: str) -> Model:
 OF_MALLOWS = {"selection": "selection:SELECTION", "compared": "selection:COMPARED"}
 register(in_folder("MallowsMixture", "permix.mallows", **OF_MALLOWS))
 register(in_folder("DPMallowsMixture", "permix.dp_mallows"))
-register(in_folder("BayesianMallowsMixture", "permix.bayes_mallows", command="", pictures=""))
+register(in_folder("BayesianMallowsMixture", "permix.bayes_mallows", selection="selection:SELECTION"))
 register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTION"))
 register(in_folder("AngleClassifier", "permix.angle.classifier", command=""))
 register(in_folder("DPMixture", "permix.dp_mixture"))
