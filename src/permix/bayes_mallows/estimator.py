@@ -55,7 +55,7 @@ class BayesianMallowsMixture(
     centers_ : Rankings
         Consensus ranking of each group, by expected rank; :meth:`center` has its uncertainty.
     dispersions_ : ndarray (groups,)
-        Posterior mean dispersion of each group: 0 = always the center, 1 = all rankings alike.
+        Posterior mean dispersion of each group: 0 = always the center, 1 = all rankings equally probable.
     error_rate_ : float
         With errors, the posterior mean share of comparisons that are wrong: of all, or of two neighbors if
         errors are logistic.
