@@ -367,6 +367,8 @@ def from_table(
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout == "ratings" and not table.places("item"):
         detection.refuse_few_columns(table, wide)
+        if categories is None:
+            detection.refuse_ratings_downward(table, wide, note["TABLE"]["columns"])
         if names is None:
             no_items.refuse_beside_ratings(table, wide, note["TABLE"]["columns"])
         spoken = _Spoken.of(table, wide, counts, covariates)
