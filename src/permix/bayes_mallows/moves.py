@@ -10,6 +10,7 @@ from permix.bayes_mallows.errors_jit import update_errors
 from permix.bayes_mallows.labels_jit import assign, visit
 from permix.bayes_mallows.latent_jit import fill_costs, update_latents
 from permix.bayes_mallows.state import GroupState
+from permix.data.labels import Array
 from permix.kernels.streams import draw_key
 from permix.moves.base import Info, Move
 from permix.runtime.threads import over_rows
@@ -27,16 +28,20 @@ class LatentRankings(Move):
     rounds: int = 1
 
     def step(self, rng: np.random.Generator, state: GroupState) -> Info:
-        model = state.model
-        n_open, n = len(model.open_agents), model.n_items
+        n_open = len(state.model.open_agents)
+        self.of(rng, state, state.model.open_agents)
+        return Info("rankings", n_open, n_open)
+
+    def of(self, rng: np.random.Generator, state: GroupState, agents: Array) -> None:
+        """Draw those of some agents who leave something open."""
+        model, n = state.model, state.model.n_items
         costs = np.empty((state.n_clusters, n, n))
         fill_costs(model.metric, state.centers, state.n_clusters, np.empty((n, n)), costs)
-        given = (model.metric, model.arrays, model.soft, model.open_agents, model.row_of, state.members)
+        given = (model.metric, model.arrays, model.soft, agents, model.row_of, state.members)
         groups = (state.centers, state.decays, costs, state.errors, self.rounds)
         key = draw_key(rng)
-        over_rows(lambda first, last: update_latents(key, *given, *groups, first, last), n_open, n * n)
+        over_rows(lambda first, last: update_latents(key, *given, *groups, first, last), len(agents), n * n)
         state.recount()
-        return Info("rankings", n_open, n_open)
 
 
 @dataclasses.dataclass
