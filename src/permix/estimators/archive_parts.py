@@ -87,6 +87,7 @@ def sampled_from(arrays: Mapping[str, Array]) -> int | None:
 
 def list_of(kind: type, what: str) -> Made:
     """Return the check of a list whose entries are of one type."""
+
     def checked(value: Any) -> list[Any]:
         require(isinstance(value, list) and all(isinstance(entry, kind) for entry in value), what)
         return list(value)
