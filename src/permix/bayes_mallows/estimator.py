@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from permix.bayes_mallows.information import Criterion
+
 UPDATE_COLUMNS = [
     *("update", "chain", "new_agents", "changed_agents", "draws"),
     *("drawn_anew", "effective_size", "log_evidence"),
@@ -209,6 +211,30 @@ class BayesianMallowsMixture(DrawsMixin, RankingMixture, parameters=BayesianMall
         particles, moves = whole_number("n_particles", n_particles, 2), whole_number("n_moves", n_moves, 1)
         given = (same_agents, particles, moves, random_state)
         return self._adopt(updated(self._fitted(), self._new_data(X), *given))
+
+    def waic(self) -> float:
+        """Return the widely applicable information criterion on the agents fitted, as a deviance.
+
+        Smaller is better. Rankings and groups of agents are summed out; beyond six items, comparisons and
+        rankings of some items are scored by 32 draws, which adds noise: then prefer agents held out
+        (:func:`permix.select_components`).
+        """
+        from permix.bayes_mallows.information import waic
+
+        return waic(self._fitted()).deviance
+
+    def loo(self) -> Criterion:
+        """Return ln P(agent | the others), summed over agents, by weighing draws.
+
+        Returns
+        -------
+        Criterion
+            ``log_density``, larger is better, and its ``standard_error`` over agents; ``deviance``, which is
+            -2 × that; ``n_parameters``, effective ones; ``pointwise``, of an agent of each row.
+        """
+        from permix.bayes_mallows.information import leave_one_out
+
+        return leave_one_out(self._fitted())
 
     @property
     def updates_(self) -> pd.DataFrame:
