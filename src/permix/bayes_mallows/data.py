@@ -12,10 +12,10 @@ from permix.bayes_mallows.group_prior import GroupPrior, group_prior
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.data.rankings import Rankings
 from permix.distributions.distances.normalizer import Normalizer, normalizer
 from permix.errors import DataError
-from permix.estimators.preference_input import as_preferences, as_table
+from permix.estimators.preference_input import as_preferences
+from permix.estimators.preference_input import as_statements as as_statements
 from permix.kernels.pairwise_counts import PreferenceArrays
 from permix.partitions.priors import PartitionPrior
 
@@ -63,12 +63,6 @@ class BayesModel:
     def most_groups(self) -> int:
         """The largest number of groups that agents can be in."""
         return self.partition_prior.most_clusters(self.n_agents)
-
-
-def as_statements(data: Any, items: Any = None) -> Preferences:
-    """Return data as preferences that may contradict themselves, for models of errors."""
-    table = as_table(data, items)
-    return Preferences.from_rankings(table) if isinstance(table, Rankings) else table
 
 
 def reader_for(settings: BayesianMallowsParameters) -> Any:

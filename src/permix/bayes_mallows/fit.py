@@ -25,6 +25,7 @@ from permix.moves.state import learned_concentration
 from permix.partitions import MixtureOfFiniteMixtures
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
+from permix.posterior.diagnostics import verdict_on
 from permix.posterior.estimated import EstimatedPartition, nearest_partition
 from permix.posterior.overlap import Overlap
 from permix.runtime.fingerprint import digest
@@ -73,6 +74,16 @@ class BayesianMallowsFit(EstimatedPartition):
     def interrupted(self) -> bool:
         """Whether the user stopped the chains: what was drawn until then is here."""
         return self.draws.interrupted
+
+    @property
+    def counts(self) -> Array:
+        """Agents of each row."""
+        return np.asarray(self.preferences.counts)
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing says that the chains disagree."""
+        return verdict_on(self.draws).converged is not False
 
     @property
     def log_likelihood(self) -> Estimate:

@@ -105,12 +105,12 @@ def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
     """
     from permix.data.io.text_files import TABLES, plain_suffix
     from permix.data.more_items import over_more_items
-    from permix.estimators.preference_input import as_preferences
+    from permix.estimators.preference_input import as_preferences, as_statements
 
     votes = file.read()
     if plain_suffix(file.file) in TABLES and set(votes.items) < set(items):
         votes = over_more_items(votes, items)
-    return as_preferences(votes, items)
+    return (as_statements if file.contradictions else as_preferences)(votes, items)
 
 
 def pairs_answer(votes: Any, agents: list[Any], top: int | None, n_samples: int, ask: Ask) -> Answer:

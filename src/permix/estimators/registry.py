@@ -98,7 +98,7 @@ def in_folder(name: str, folder: str, **parts: str) -> Model:
 OF_MALLOWS = {"selection": "selection:SELECTION", "compared": "selection:COMPARED"}
 register(in_folder("MallowsMixture", "permix.mallows", **OF_MALLOWS))
 register(in_folder("DPMallowsMixture", "permix.dp_mallows"))
-OF_BAYES = {"command": "", "pictures": "", "update": "following.follow:updated"}
+OF_BAYES = {"selection": "selection:SELECTION", "update": "following.follow:updated"}
 register(in_folder("BayesianMallowsMixture", "permix.bayes_mallows", **OF_BAYES))
 register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTION"))
 register(in_folder("AngleClassifier", "permix.angle.classifier", command=""))
