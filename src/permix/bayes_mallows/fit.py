@@ -160,6 +160,7 @@ def fingerprint_of(model: BayesModel, settings: BayesianMallowsParameters) -> di
         "distance": settings.distance,
         "prior": settings.partition_prior().describe(),
         "decay_prior": [model.prior.shape, model.prior.rate],
+        "center_prior": [model.prior.center_decay, model.prior.center.tolist()],
         "errors": [settings.errors, settings.errors_per_agent, *model.error_prior],
         "data": digest({**model.arrays._asdict(), "row_of": model.row_of}),
     }

@@ -1,23 +1,23 @@
 """What a fit says about agents, old and new: averages over posterior draws.
 
-In each draw a new agent joins a group with a weight that its size gives, or one that the data did not have,
-whose center may be anywhere: under it all rankings are alike.
+In each draw a new agent joins a group with a weight that its size gives, or one that the data did not have.
+Where centers may be anywhere alike, all rankings are alike under that; else its center and decay are drawn
+from the prior.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from permix.bayes_mallows.fit import BayesianMallowsFit
+from permix.bayes_mallows.group_prior import around, draw_groups, group_prior
 from permix.bayes_mallows.scores import Under, log_scores
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.draws import log_mean_exp
-from permix.distributions.distances.draws import draw_orders
-from permix.distributions.mallows import Mallows
+from permix.distributions.distances.normalizer import normalizer
 from permix.runtime.seeds import RandomState, stream_key
 
 # Rows times groups scored at a time.
@@ -27,17 +27,27 @@ BLOCK = 2**20
 def all_groups(fit: BayesianMallowsFit) -> tuple[Under, Array]:
     """Return the groups of all draws with a new one for each draw after them, and their log weights."""
     groups = fit.groups
-    n_draws, n = groups.n_draws, len(fit.items)
+    n_draws = groups.n_draws
     weights = [groups.log_weights(d) for d in range(n_draws)]
-    centers = np.concatenate([groups.centers, np.tile(np.arange(n, dtype=np.int32), (n_draws, 1))])
+    new_centers, new_decays = new_groups(fit, n_draws, np.random.default_rng(0))
     under = Under(
         fit.settings,
-        centers,
-        np.concatenate([groups.decays, np.zeros(n_draws)]),
+        np.concatenate([groups.centers, new_centers]),
+        np.concatenate([groups.decays, new_decays]),
         np.concatenate([groups.errors[groups.draw_of], groups.errors]),
     )
     logs = np.concatenate([each[:-1] for each in weights] + [np.array([each[-1] for each in weights])])
     return under, logs
+
+
+def new_groups(fit: BayesianMallowsFit, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return centers, best first, and decays of groups that the data did not have."""
+    n = len(fit.items)
+    prior = group_prior(fit.settings, fit.items, normalizer(fit.settings.distance, n))
+    if prior.center_decay == 0.0:  # what they come to on average
+        return np.tile(np.arange(n, dtype=np.int32), (size, 1)), np.zeros(size)
+    ranks, decays = draw_groups(prior, fit.settings.distance, size, rng)
+    return np.argsort(ranks, axis=1).astype(np.int32), decays
 
 
 def _blocks(
@@ -112,20 +122,13 @@ def draw_rankings(
         chosen = rng.choice(len(weights), size=len(mine), p=weights / weights.sum())
         old = chosen < len(weights) - 1
         row[mine[old]] = groups.starts[d] + chosen[old]
-    for group in np.unique(row).tolist():
+    own = np.flatnonzero(row < 0)
+    for agent, center, decay in zip(own, *new_groups(fit, len(own), rng), strict=True):
+        orders[agent] = around(fit.settings.distance, float(decay), center, 1, rng)[0]
+    for group in np.unique(row[row >= 0]).tolist():
         mine = np.flatnonzero(row == group)
-        if group < 0:
-            orders[mine] = rng.permuted(np.tile(np.arange(n, dtype=np.int32), (len(mine), 1)), axis=1)
-            continue
         orders[mine] = around(
             fit.settings.distance, float(groups.decays[group]), groups.centers[group], len(mine), rng
         )
         labels[mine] = fit.overlap.linked[group]
     return orders, labels
-
-
-def around(distance: str, decay: float, center: Array, size: int, rng: np.random.Generator) -> Array:
-    """Draw orderings around a center."""
-    if distance == "kendall":
-        return np.asarray(Mallows(center.tolist(), math.exp(-decay)).sample(size, rng).orders)
-    return draw_orders(distance, decay, center, size, stream_key(rng))

@@ -12,14 +12,32 @@ from types import ModuleType
 from typing import NamedTuple
 
 from permix.data.ballots import Ballots
-from permix.data.io.ballots import cdf, clear_ballot, dominion, hart, rank_columns, scottish, votekit
+from permix.data.io.ballots import (
+    cdf,
+    clear_ballot,
+    dominion,
+    dominion_csv,
+    hart,
+    rank_columns,
+    scottish,
+    votekit,
+)
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Said, Source
 from permix.data.io.text_files import PathLike
 from permix.errors import DataError, FileFormatError, PermixError, PermixWarning
 
 # In this order: a table of rank columns is what is left when nothing more special fits.
-FORMATS: tuple[ModuleType, ...] = (dominion, hart, cdf, clear_ballot, votekit, scottish, rank_columns)
+FORMATS: tuple[ModuleType, ...] = (
+    dominion,
+    dominion_csv,
+    hart,
+    cdf,
+    clear_ballot,
+    votekit,
+    scottish,
+    rank_columns,
+)
 
 
 # What readers run into where parts of a file are not what the format has.

@@ -9,6 +9,7 @@ import numpy as np
 
 from permix.data.io.column_names import LISTS, plain
 from permix.data.io.layouts import notation
+from permix.data.io.layouts.comparisons import holds_verdicts
 from permix.data.io.layouts.detection import position
 from permix.data.io.marks import is_mark, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, naturals
@@ -41,6 +42,8 @@ def with_lists(table: Table, layout: str) -> Table:
     for place, called in enumerate(table.names):
         if position(called) is not None or re.fullmatch(r"rank\d+", plain(called)):
             continue  # one item of an ordering, whatever marks are in its name
+        if layout == "auto" and holds_verdicts(table, place):
+            continue
         if place in roles and plain(called) not in LISTS:
             continue
         named = said or table.numbered or plain(called) in LISTS
