@@ -132,6 +132,6 @@ def test_wrong_questions_are_refused():
         model.consensus(1)
     with pytest.raises(DataError, match='must be "expected-rank", "cumulative"'):
         model.consensus(by="median")
-    with pytest.raises(DataError, match="probability must be"):
+    with pytest.raises(DataError, match="above 0 and 1 or less"):
         model.credible_set(probability=0.0)
     assert set(WAYS) == {"expected-rank", "cumulative", "most-probable", "least-distance"}
