@@ -4,7 +4,7 @@
 takes E-steps of four groups over all agents, each size in a process of its own. It prints CPU and wall time
 to read the files, of the first sweep, in which shards are made, and of a later one, the largest memory of a
 process, the bytes that a sweep sends and gets back, and how the time of a sweep grows with the agents (1 = as
-fast as they do). Of more than a million agents, the files of the first million come again. ``--few`` keeps
+fast as they do). ``--few`` keeps
 four shards in memory and reads the others in every sweep; ``--dask`` runs on two worker processes, whose CPU
 seconds count. ``--sweeps 2`` takes fewer sweeps than four.
 """
@@ -27,7 +27,6 @@ import numpy as np
 
 SIZES = (100_000, 300_000, 1_000_000)
 N_ITEMS, LENGTH, N_GROUPS, SHARD = 500, 10, 4, 50_000
-MOST_WRITTEN = 1_000_000
 
 
 def write_lists(folder: Path, n_agents: int) -> None:
@@ -39,10 +38,6 @@ def write_lists(folder: Path, n_agents: int) -> None:
     worth = -0.05 * np.stack([rng.permutation(N_ITEMS) for _ in range(N_GROUPS)])
     names = pa.array([f"item {number:03d}" for number in range(N_ITEMS)])
     for part, first in enumerate(range(0, n_agents, SHARD)):
-        if first >= MOST_WRITTEN:
-            same = folder / f"part-{part % (MOST_WRITTEN // SHARD):04d}.parquet"
-            (folder / f"part-{part:04d}.parquet").hardlink_to(same)
-            continue
         n = min(SHARD, n_agents - first)
         noisy = worth[rng.integers(N_GROUPS, size=n)] + rng.gumbel(size=(n, N_ITEMS))
         best = np.argpartition(-noisy, LENGTH, axis=1)[:, :LENGTH]

@@ -25,7 +25,6 @@ from permix.bayes_mallows.scores import (
     log_said,
     log_scores,
     matched_decays,
-    without_pairs,
 )
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
@@ -41,6 +40,7 @@ from permix.estimators.agent_answers import (
     refuse_too_large,
     whole_number,
 )
+from permix.estimators.preference_input import without_pairs
 from permix.kernels.pairwise_counts import PreferenceArrays
 from permix.posterior.intervals import ranks_holding
 from permix.runtime.seeds import RandomState, generator, stream_key

@@ -47,6 +47,7 @@ class BayesianMallowsFit(EstimatedPartition):
     draws: Draws  # of all chains: labels of agents in the order of preferences.expand(), and of groups
     estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
     known: Known = NOTHING  # of the rows and items, beside what was fitted
+    followed: tuple[Any, ...] = ()  # of each time that new data came in, what happened
 
     @property
     def n_agents(self) -> int:

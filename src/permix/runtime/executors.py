@@ -28,17 +28,20 @@ class Recipe(NamedTuple):
     name: str  # what messages call it
     build: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
+    hint: str = ""  # what may be done where it cannot be made
 
     def make(self) -> Any:
         """Make the shard; errors name it."""
         try:
             return self.build(*self.arguments)
-        except (PermixError, OSError, MemoryError) as error:
-            reason = str(error) or type(error).__name__
+        except Exception as error:
+            reason = str(error)
+            if (
+                not isinstance(error, PermixError | OSError) or not reason
+            ):  # such as of a library that reads files
+                reason = f"{type(error).__name__}: {reason}".removesuffix(": ")
             named = reason if reason.startswith(self.name) else f"{self.name}: {reason}"
-            raise ShardError(
-                f"{named} (a shard; a pattern such as 'folder/*.csv' leaves files out)"
-            ) from error
+            raise ShardError(f"{named}{self.hint}") from error
 
 
 def new_token() -> str:
