@@ -7,7 +7,7 @@ import numpy as np
 from permix.bayes_mallows.careless import agent_error_rows
 from permix.bayes_mallows.consensus import credible_set, rank_probabilities
 from permix.bayes_mallows.fit import BayesianMallowsFit
-from permix.bayes_mallows.predict import around
+from permix.bayes_mallows.group_prior import around
 from permix.bayes_mallows.results import GroupSummaries
 from permix.bayes_mallows.words import careless_line, dispersion_words, errors_line, remarks
 from permix.data.labels import Array

@@ -27,7 +27,7 @@ PREDICT_OPTIONS: Mapping[str, Option] = {
     "top": Option(
         int,
         "recommend: so many items for each agent [default: 5]; alone, it means --what recommend. pairwise: "
-        "only so many pairs of each agent, the surest.",
+        "only so many pairs of each agent, the surest. top: among how many first [default: 3].",
         least=1,
     ),
     "samples": Option(
