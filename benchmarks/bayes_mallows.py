@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.bayes_mallows [CASE ...]``; cases are six, footrule, beach, new-data, many and sampler.
 Effective draws are counted for the decay of every group and for the rank of every item in every center, where
-it varies; the smallest counts, so that all of consensus and dispersions are known so well. The reference is the time of
-BayesMallows for 5,000 iterations, as if each were an independent draw: what it really has is less. Memory is the
-peak of the process. Without the folder that PERMIX_DATA names, rankings are made.
+it varies; the smallest counts, so that all of consensus and dispersions are known so well. The reference is the
+time of BayesMallows for 5,000 iterations, as if each were an independent draw: what it really has is less.
+Memory is the peak of the process. Without the folder that PERMIX_DATA names, rankings are made.
 """
 
 from __future__ import annotations
@@ -169,9 +169,7 @@ def run(cases: tuple[str, ...] = ()) -> list[dict[str, object]]:
         elif case == "beach":
             for errors in (None, "bernoulli", "logistic"):
                 what = f"beach comparisons, footrule, errors {errors}"
-                rows.append(
-                    _effective_row(case, what, beach(), 2000, distance="footrule", errors=errors)
-                )
+                rows.append(_effective_row(case, what, beach(), 2000, distance="footrule", errors=errors))
         elif case == "many":
             what = "100,000 agents, 50 items, 20 comparisons each, two groups"
             data = compared(100_000, 50, 20, 1)

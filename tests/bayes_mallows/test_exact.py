@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.bayes_mallows import moves
-from permix.bayes_mallows.labels_jit import swap_neighbors
+from permix.bayes_mallows.chain import moves
+from permix.bayes_mallows.chain.labels_jit import swap_neighbors
 from tests.bayes_mallows.cases import (
     ERRORS,
     EXPECTED,

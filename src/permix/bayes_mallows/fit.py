@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from permix.bayes_mallows.chain.errors_jit import LOGISTIC
+from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings
+from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel, bayes_model
-from permix.bayes_mallows.errors_jit import LOGISTIC
 from permix.bayes_mallows.groups import GroupDraws
-from permix.bayes_mallows.moves import Assignments, Errors, Groups, LatentRankings
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
-from permix.bayes_mallows.state import GroupState
 from permix.convergence import FEWEST_DRAWS, mcse_mean
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label

@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 
-from permix.bayes_mallows.errors_jit import update_errors
-from permix.bayes_mallows.labels_jit import choose, swap_neighbors, visit, weigh
-from permix.bayes_mallows.latent_jit import fill_costs, update_latents
-from permix.bayes_mallows.state import GroupState
-from permix.bayes_mallows.statistics_jit import has_costs
+from permix.bayes_mallows.chain.errors_jit import update_errors
+from permix.bayes_mallows.chain.labels_jit import choose, swap_neighbors, visit, weigh
+from permix.bayes_mallows.chain.latent_jit import fill_costs, update_latents
+from permix.bayes_mallows.chain.state import GroupState
+from permix.bayes_mallows.chain.statistics_jit import has_costs
 from permix.data.labels import Array
 from permix.kernels.streams import draw_key
 from permix.moves.base import Info, Move
