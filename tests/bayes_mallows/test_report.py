@@ -139,3 +139,19 @@ def test_heat_draws_the_probabilities():
     assert len(few.axes[0].get_yticklabels()) == 2
     with pytest.raises(DataError, match="no picture 'heat' of a MallowsMixture"):
         plots.heat(permix.MallowsMixture(1, progress=False).fit(model._fit.preferences))
+
+
+def test_groups_that_overlap_are_not_joined_where_their_number_is_given(tmp_path):
+    """The partition nearest to all draws has one group here, and all draws two."""
+    centers = np.array([[0, 1, 2, 3, 4], [2, 1, 0, 3, 4]])
+    made = permix.datasets.make_mallows_mixture(600, 5, 2, dispersion=0.4, centers=centers, random_state=5)
+    model = quietly(permix.BayesianMallowsMixture(2, **{**SHORT, "n_burn_in": 400}), made.data)
+    nearest = permix.point_estimate(model._fit.draws.arrays["labels"].reshape(-1, 600), random_state=0)
+    assert nearest.n_clusters == 1
+    assert model.n_clusters_ == 2
+    assert sorted(model.centers_.orders.tolist()) == sorted(centers.tolist())
+    assert model._fit.overlapping
+    assert permix.adjusted_rand(model.point_estimate_.labels, made.labels) > 0.2
+    assert "The groups overlap" in " ".join(answer(model._fit).verdict.reasons)
+    model.save(tmp_path / "fit.permix")
+    assert permix.load(tmp_path / "fit.permix")._fit.overlapping
