@@ -25,6 +25,7 @@ from permix.moves.state import learned_concentration
 from permix.partitions import MixtureOfFiniteMixtures
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
+from permix.posterior.diagnostics import verdict_on
 from permix.posterior.estimated import EstimatedPartition, nearest_partition
 from permix.posterior.overlap import Overlap
 from permix.runtime.fingerprint import digest
@@ -46,6 +47,7 @@ class BayesianMallowsFit(EstimatedPartition):
     draws: Draws  # of all chains: labels of agents in the order of preferences.expand(), and of groups
     estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
     known: Known = NOTHING  # of the rows and items, beside what was fitted
+    followed: tuple[Any, ...] = ()  # of each time that new data came in, what happened
 
     @property
     def n_agents(self) -> int:
@@ -72,6 +74,16 @@ class BayesianMallowsFit(EstimatedPartition):
     def interrupted(self) -> bool:
         """Whether the user stopped the chains: what was drawn until then is here."""
         return self.draws.interrupted
+
+    @property
+    def counts(self) -> Array:
+        """Agents of each row."""
+        return np.asarray(self.preferences.counts)
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing says that the chains disagree."""
+        return verdict_on(self.draws).converged is not False
 
     @property
     def log_likelihood(self) -> Estimate:
@@ -149,6 +161,7 @@ def fingerprint_of(model: BayesModel, settings: BayesianMallowsParameters) -> di
         "distance": settings.distance,
         "prior": settings.partition_prior().describe(),
         "decay_prior": [model.prior.shape, model.prior.rate],
+        "center_prior": [model.prior.center_decay, model.prior.center.tolist()],
         "errors": [settings.errors, settings.errors_per_agent, *model.error_prior],
         "data": digest({**model.arrays._asdict(), "row_of": model.row_of}),
     }

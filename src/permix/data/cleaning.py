@@ -97,7 +97,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     tied_ranks : {"keep", "break", "truncate"}
         Where several items share a rank, and none is wrong: they stay tied (the result is then Preferences),
         are put in random order, or the ranking ends before them. Given for ballots, it takes the place of
-        ``overvotes``.
+        ``overvotes``; of VoteKit profiles, in which several at one rank are tied, it is the default.
     write_ins : {"keep", "merge", "drop"}
         Candidates who were written in stay, are one candidate called "write-in", or are left out.
     names : {"keep", "merge"}
@@ -151,7 +151,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
             return _without_few(ballots, chosen, [name for name in ABOUT_RANKS if name in rules])
         about_several = chosen.overvotes if "overvotes" in rules else chosen.tied_ranks
         ballots = marks_of(ballots)
-    elif "tied_ranks" in rules:
+    elif "tied_ranks" in rules or (ballots.ties and "overvotes" not in rules):
         about_several = chosen.tied_ranks
     audit = list(ballots.audit)
     ballots = with_names(ballots, chosen, audit)

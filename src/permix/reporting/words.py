@@ -57,6 +57,17 @@ def shown(name: Any, most: int | None = None) -> str:
     return f"{FIRST_STRONG}{text}{POP}" if turns else text
 
 
+def in_a_list(name: str) -> str:
+    """Put a name in quotes that would read as several names in a list.
+
+    Examples
+    --------
+    >>> in_a_list("Ann Lee"), in_a_list("Lee, Ann")
+    ('Ann Lee', '“Lee, Ann”')
+    """
+    return f"“{name}”" if ", " in name or " and " in name else name
+
+
 def count_of(n: int, thing: str) -> str:
     """Return "1 group", "2 groups"."""
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
