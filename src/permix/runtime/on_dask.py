@@ -9,11 +9,13 @@ takes no result along: its work goes to others, which make the shards anew.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import reduce as fold
+from time import monotonic
 from typing import Any, NamedTuple
 
 from permix.errors import DataError, ShardError
@@ -28,8 +30,25 @@ RESULT_SECONDS = 10.0
 WAIT_SECONDS = 60.0
 FORGET_SECONDS = 5.0
 LOOK_SECONDS = 1.0
+# How long Dask may hold work back from a worker whose memory is nearly full.
+PAUSED_SECONDS = 60.0
+# Share of a worker's memory that shards may fill with all else; Dask pauses workers at 0.8.
+MOST_FILLED = 0.5
 
-_held = Held()  # of this worker process
+
+def _is_room() -> bool:
+    """Say whether this worker has memory for another shard; Dask gives no work to one that is nearly full."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # not on a worker
+        return True
+    limit = worker.memory_manager.memory_limit
+    return not limit or worker.monitor.get_process_memory() < MOST_FILLED * limit
+
+
+_held = Held(room=_is_room)  # of this worker process
 _runs: dict[str, Sequence[Recipe]] = {}  # neighboring shards that a thread has worked on, by a name
 
 
@@ -132,6 +151,7 @@ class OnDask:
             submit(task)
 
         waiting: dict[Any, tuple[Task, str]] = {}
+        since: dict[str, float] = {}  # when workers were paused
         try:
             for task in tasks:
                 submit(task)
@@ -152,7 +172,14 @@ class OnDask:
                         again(task, error)
                     future.cancel()
                 workers = self._alive() if waiting else {}
+                since = {worker: since.get(worker, monotonic()) for worker in self._paused() if waiting}
                 for future, (task, home) in list(waiting.items()):
+                    if monotonic() - since.get(home, math.inf) > PAUSED_SECONDS:
+                        raise ShardError(
+                            f"{task.recipes[0].name}: Dask has given worker {home} no work for "
+                            f"{PAUSED_SECONDS:.0f} s, as its memory is nearly full; restart it with a larger "
+                            "--memory-limit, make files smaller, or use more workers"
+                        )
                     if home not in workers:
                         del waiting[future]
                         future.cancel()
@@ -246,6 +273,11 @@ class OnDask:
                 ) from None
             threads = self._threads()
         return threads or self._alive()
+
+    def _paused(self) -> list[str]:
+        """Return the addresses of workers that get no work."""
+        known = self.client.scheduler_info(n_workers=-1)["workers"]
+        return [address for address, about in known.items() if about["status"] == "paused"]
 
     def _threads(self) -> dict[str, int]:
         known = self.client.scheduler_info(n_workers=-1)["workers"]
