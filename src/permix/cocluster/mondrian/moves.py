@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from permix.cocluster.cells.learned import LearnPseudoCount
+from permix.cocluster.mondrian.cross_jit import cross_cuts
 from permix.cocluster.mondrian.moves_jit import (
     CHANGE,
-    CROSS,
     PEEL,
     PLACE,
     REDRAW,
@@ -188,7 +188,9 @@ class CrossCuts(Move):
         n = self.n_proposals
         if n is None:
             n = max(1, (state.data.n_rows + state.data.n_columns) // LINES_PER_EXCHANGE)
-        return Info("cross", *state.make(rng, CROSS, n, self.n_scans))
+        trees = (state.block_prior, state.budget, state.tree, state.spare)
+        made = cross_cuts(rng, n, self.n_scans, *trees, state.lines, state.places)
+        return Info("cross", *map(int, made))
 
 
 @dataclasses.dataclass

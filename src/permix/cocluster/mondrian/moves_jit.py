@@ -1,13 +1,13 @@
 # mypy: ignore-errors
-"""All moves of a Mondrian partition behind one compiled door.
+"""All moves that fits make of a Mondrian partition behind one compiled door.
 
 Kernels that Python calls are optimized apart from each other, each with all that it calls, and the moves call
-the same functions. With one kernel for all of them a first run compiles these once.
+the same functions. With one kernel for all of them a first run compiles these once. ``cross_cuts``, which fits do
+not make, is a kernel of its own.
 """
 
 from __future__ import annotations
 
-from permix.cocluster.mondrian.cross_jit import cross_cuts
 from permix.cocluster.mondrian.cuts_jit import change_cuts
 from permix.cocluster.mondrian.lines_jit import recount, sweep
 from permix.cocluster.mondrian.peel_jit import peel_cuts
@@ -16,7 +16,7 @@ from permix.cocluster.mondrian.shift_jit import draw_times, graft, redraw_subtre
 from permix.cocluster.mondrian.tree_jit import mark_leaves
 from permix.kernels.jit import kernel
 
-PUT_DOWN, MARK, PLACE, CHANGE, STRETCH, SHIFT, TIMES, ROTATE, REDRAW, PEEL, CROSS = range(11)
+PUT_DOWN, MARK, PLACE, CHANGE, STRETCH, SHIFT, TIMES, ROTATE, REDRAW, PEEL = range(10)
 
 
 @kernel
@@ -31,8 +31,7 @@ def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts
         likelihoods of leaves from what was counted; PLACE draws where lines of
         axis ``numbers[0]`` are; the others are proposed ``numbers[0]`` times.
     numbers : pair of int
-        The second is the number of scans of CHANGE, PEEL and CROSS, and the node below which REDRAW puts
-        ``cuts``.
+        The second is the number of scans of CHANGE and PEEL, and the node below which REDRAW puts ``cuts``.
     spare : Tree
         Of the same capacity, to write on.
     data, places : pairs
@@ -61,8 +60,6 @@ def make_move(rng, move, numbers, prior, budget, tree, spare, data, places, cuts
         n, n_made = rotate_cuts(rng, n, budget, tree, places)
     elif move == PEEL:
         n_made, work = peel_cuts(rng, n, second, prior, budget, tree, data, places)
-    elif move == CROSS:
-        n, n_made = cross_cuts(rng, n, second, prior, budget, tree, spare, data, places)
     else:
         n_made = redraw_subtree(rng, prior, tree, spare, data, places, second, cuts)
     return n, n_made, work
