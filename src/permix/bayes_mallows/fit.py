@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from permix.bayes_mallows.chain.errors_jit import LOGISTIC
-from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings
+from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings, SharedSwaps
 from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel, bayes_model
 from permix.bayes_mallows.given_number import of_given_number
@@ -177,7 +177,7 @@ def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
     """Return what one iteration of a chain does."""
     moves: list[Move] = []
     if len(model.open_agents):
-        moves.append(LatentRankings())
+        moves += [LatentRankings(), SharedSwaps()]
     if model.most_groups > 1:
         moves.append(Assignments())
     moves.append(Groups())
