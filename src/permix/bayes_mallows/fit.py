@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from permix.bayes_mallows.chain.errors_jit import LOGISTIC
+from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings
+from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel, bayes_model
-from permix.bayes_mallows.errors_jit import LOGISTIC
 from permix.bayes_mallows.given_number import of_given_number
 from permix.bayes_mallows.groups import GroupDraws
-from permix.bayes_mallows.moves import Assignments, Errors, Groups, LatentRankings
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
-from permix.bayes_mallows.state import GroupState
 from permix.convergence import FEWEST_DRAWS, mcse_mean
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
@@ -48,6 +48,7 @@ class BayesianMallowsFit(EstimatedPartition):
     draws: Draws  # of all chains: labels of agents in the order of preferences.expand(), and of groups
     estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
     known: Known = NOTHING  # of the rows and items, beside what was fitted
+    followed: tuple[Any, ...] = ()  # of each time that new data came in, what happened
 
     @property
     def n_agents(self) -> int:
