@@ -58,6 +58,9 @@ def test_a_single_center_is_described_place_by_place():
     model = quietly(
         permix.BayesianMallowsMixture(**SHORT), permix.Rankings.from_orders(orders, items=range(4))
     )
+    assert "Where each item stands in the center of group 1" in permix.report(
+        model, format="md", checks=False
+    )
     said = answer(model._fit).sentences
     low, high = GroupSummaries(model._fit).place_intervals(0)
     sure = int((low == high).sum())
@@ -116,7 +119,7 @@ def test_reports_have_all_sections():
         "How people split",
         "Every pair of items",
     ]
-    assert "Where each item stands in the center of group 2" in text
+    assert "The most probable centers" in text
     assert "centers that hold 90%" in text
 
 

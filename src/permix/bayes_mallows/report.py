@@ -203,7 +203,7 @@ def _centers(fit: BayesianMallowsFit, summaries: GroupSummaries, found: RankedGr
         else:
             order = " ≻ ".join(found.short[item] for item in centers[0].tolist())
             rows.append((title, order, percent(float(chances[0])), str(len(chances))))
-        if e < MOST_HEATS:
+        if len(chances) > 1 and e < MOST_HEATS:
             blocks.append(_heat(summaries, found, e))
     if rows:
         held = Table(
