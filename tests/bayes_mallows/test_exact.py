@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from permix.bayes_mallows.chain import moves
+from permix.bayes_mallows.chain.labels_jit import swap_neighbors
 from tests.bayes_mallows.cases import (
     ERRORS,
     EXPECTED,
@@ -117,3 +119,20 @@ def test_a_twin_that_counts_comparisons_once_is_rejected():
     agents = data_of("contradictions").agents
     twin = oracle.said_once(model_of("kendall", errors="bernoulli"), agents)
     assert gaps("kendall", "contradictions", errors="bernoulli", found=twin) > 2 * BOUND
+
+
+@pytest.mark.parametrize("distance", ["kendall", "footrule", "spearman", "hamming"])
+def test_swaps_of_neighbors_with_groups_summed_out_are_exact(distance, monkeypatch):
+    """With more agents pinned, two groups take part more often; a twin forgets the pinned agents."""
+    monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
+    assert gaps(distance, "full", "two", n_iterations=4000) < BOUND
+    assert gaps(distance, "top", "dp", n_iterations=4000) < BOUND
+
+    if distance == "hamming":  # where the twin differs too little to tell
+        return
+
+    def forgetful(rng, metric, members, free, bound, *others):
+        return swap_neighbors(rng, metric, members, free, bound[:0], *others)
+
+    monkeypatch.setattr(moves, "swap_neighbors", forgetful)
+    assert gaps(distance, "full", "two", n_iterations=8000) > 2 * BOUND

@@ -121,7 +121,7 @@ def show(report: dict[str, Any], title: str) -> None:
     fit_tables.print_remarks(report["remarks"])
     print(
         "agents: those for whom the group is the most probable one\n"
-        "concentration: 0 = all rankings alike; the larger, the more united\n"
+        "concentration: 0 = members rank at random; the larger, the more united\n"
         "score: small = preferred; how far apart two scores are says how sure their order is to a member\n"
         f"normalizer: {_normalizer(report)}\n"
     )

@@ -12,7 +12,6 @@ from permix.bayes_mallows.data import reader_for
 from permix.bayes_mallows.fit import BayesianMallowsFit, fit_bayes_mallows
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.bayes_mallows.predict import assign, draw_rankings
-from permix.bayes_mallows.scores import without_pairs
 from permix.cli.answers import Answer
 from permix.cli.checks import checks_of
 from permix.cli.output import count_of
@@ -28,6 +27,7 @@ from permix.cli.rank_answers import (
 from permix.cli.votes import Votes
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError
+from permix.estimators.preference_input import without_pairs
 from permix.estimators.recommend import N_DRAWS
 from permix.runtime.seeds import generator
 

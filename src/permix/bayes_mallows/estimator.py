@@ -21,7 +21,7 @@ from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.bayes_mallows.results import GroupSummaries
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import sample_size
+from permix.distributions.base import sample_size, whole_number
 from permix.errors import Argument, DataError
 from permix.estimators.agent_answers import Completions, RankSummary
 from permix.estimators.base import DrawsMixin, of_fitted
@@ -32,6 +32,13 @@ from permix.runtime.seeds import generator
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+    from permix.bayes_mallows.information import Criterion
+
+UPDATE_COLUMNS = [
+    *("update", "chain", "new_agents", "changed_agents", "draws"),
+    *("drawn_anew", "effective_size", "log_evidence"),
+]
 
 
 class BayesianMallowsMixture(
@@ -55,13 +62,14 @@ class BayesianMallowsMixture(
     centers_ : Rankings
         Consensus ranking of each group, by expected rank; :meth:`center` has its uncertainty.
     dispersions_ : ndarray (groups,)
-        Posterior mean dispersion of each group: 0 = always the center, 1 = all rankings alike.
+        Posterior mean dispersion of each group: 0 = always the center, 1 = all rankings equally probable.
     error_rate_ : float
         With errors, the posterior mean share of comparisons that are wrong: of all, or of two neighbors if
         errors are logistic.
     point_estimate_ : PointEstimate
         The partition of the agents that is nearest to all draws, with its expected loss. A row with a count
-        stands for that many agents, in the order of ``Preferences.expand()``.
+        stands for that many agents, in the order of ``Preferences.expand()``. Where a number of groups is
+        given and this partition has fewer than draws do, the most probable group of each agent.
     posterior_ : xarray.DataTree
         All draws in ArviZ's schema: ``labels`` over chain, draw, observation (the agents); ``n_groups``,
         ``dispersion`` (mean over agents of that of their group), ``log_joint``, ...; and of groups, as
@@ -176,6 +184,98 @@ class BayesianMallowsMixture(
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
         return answers.log_probability(self._fitted(), self._new_data(X))
+
+    def update(
+        self,
+        X: Any,
+        *,
+        same_agents: bool = True,
+        n_particles: int = 200,
+        n_moves: int = 2,
+        random_state: Any = 0,
+    ) -> Self:
+        """Take in new agents, and more answers from known ones, without fitting again.
+
+        Draws are weighted by how probable they make what comes in, drawn anew by their weights where these
+        become too different, and moved by the moves of a fit, given all that came in (sequential Monte
+        Carlo).
+        The posterior is that of a fit to all data together, for a fraction of the work if the batch is small.
+        The draws of each chain are followed apart, so that :meth:`diagnostics` tells whether they agree.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences, or 2-D integer array
+            As in :meth:`fit`, over the fitted items. Rows of new agents follow those that were fitted.
+        same_agents : bool
+            Whether a row whose agent has the name of one that was fitted says more of that agent; if not, all
+            rows are new agents. Rows without names always are.
+        n_particles : int
+            Draws of each chain that follow, at most; so many are kept.
+        n_moves : int
+            Iterations of the moves of a fit, for each draw, after draws were drawn anew.
+        random_state : int, SeedSequence, Generator or None
+
+        Returns
+        -------
+        self
+            ``updates_`` tells how it went: a warning says when draws were too far from what came in.
+        """
+        from permix.bayes_mallows.following.follow import updated
+
+        particles, moves = whole_number("n_particles", n_particles, 2), whole_number("n_moves", n_moves, 1)
+        given = (same_agents, particles, moves, random_state)
+        return self._adopt(updated(self._fitted(), self._new_data(X), *given))
+
+    def waic(self) -> float:
+        """Return the widely applicable information criterion on the agents fitted, as a deviance.
+
+        Smaller is better. Rankings and groups of agents are summed out; beyond six items, comparisons and
+        rankings of some items are scored by 32 draws, which adds noise: then prefer agents held out
+        (:func:`permix.select_components`).
+        """
+        from permix.bayes_mallows.information import waic
+
+        return waic(self._fitted()).deviance
+
+    def loo(self) -> Criterion:
+        """Return ln P(agent | the others), summed over agents, by weighing draws.
+
+        Returns
+        -------
+        Criterion
+            ``log_density``, larger is better, and its ``standard_error`` over agents; ``deviance``, which is
+            -2 × that; ``n_parameters``, effective ones; ``pointwise``, of an agent of each row.
+        """
+        from permix.bayes_mallows.information import leave_one_out
+
+        return leave_one_out(self._fitted())
+
+    @property
+    def updates_(self) -> pd.DataFrame:
+        """What each :meth:`update` took in, and how well draws of each chain followed it.
+
+        A row for each update and chain: ``new_agents``; ``changed_agents``, who said more than before;
+        ``draws``; ``drawn_anew``, how often; ``effective_size``, how many equal weights the draws were worth
+        at least; ``log_evidence``, ln P(what came in | the data before), estimated. Chains that disagree
+        about it want more particles.
+        """
+        import pandas as pd
+
+        rows = [
+            {
+                "update": at,
+                "chain": chain,
+                "new_agents": each.new_agents,
+                "changed_agents": each.changed_agents,
+                "draws": each.n_particles,
+                "drawn_anew": each.n_steps[chain],
+                "effective_size": each.effective_size[chain],
+                "log_evidence": each.log_evidence[chain],
+            }
+            for at, each in enumerate(self._fitted().followed)
+            for chain in range(len(each.n_steps))
+        ]
+        return pd.DataFrame(rows, columns=UPDATE_COLUMNS)
 
     def summary(self) -> pd.DataFrame:
         """Return size, share and dispersion with intervals, and the center, of every group."""

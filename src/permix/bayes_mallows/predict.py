@@ -13,6 +13,7 @@ import numpy as np
 
 from permix.bayes_mallows.fit import BayesianMallowsFit
 from permix.bayes_mallows.group_prior import around, draw_groups, group_prior
+from permix.bayes_mallows.groups import GroupDraws
 from permix.bayes_mallows.scores import Under, log_scores
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
@@ -24,9 +25,8 @@ from permix.runtime.seeds import RandomState, stream_key
 BLOCK = 2**20
 
 
-def all_groups(fit: BayesianMallowsFit) -> tuple[Under, Array]:
+def all_groups(fit: BayesianMallowsFit, groups: GroupDraws) -> tuple[Under, Array]:
     """Return the groups of all draws with a new one for each draw after them, and their log weights."""
-    groups = fit.groups
     n_draws = groups.n_draws
     weights = [groups.log_weights(d) for d in range(n_draws)]
     new_centers, new_decays = new_groups(fit, n_draws, np.random.default_rng(0))
@@ -54,7 +54,7 @@ def _blocks(
     fit: BayesianMallowsFit, table: Preferences, random_state: RandomState
 ) -> Iterator[tuple[slice, Array, Array]]:
     """Yield rows with ln (weight × P(row | group)) of all groups, and the draw that each group is of."""
-    under, logs = all_groups(fit)
+    under, logs = all_groups(fit, fit.groups)
     draw_of = np.append(fit.groups.draw_of, np.arange(fit.groups.n_draws))
     possible = np.isfinite(logs)
     under = under._replace(
@@ -73,7 +73,7 @@ def log_probability(
     fit: BayesianMallowsFit, table: Preferences, random_state: RandomState = 0
 ) -> tuple[Array, Array]:
     """Return ln P(row) of a new agent, and its Monte Carlo error, which takes draws as independent."""
-    which, values, errors = _distinct(table)
+    which, values, errors = distinct(table)
     for rows, scores, draw_of in _blocks(fit, which[0], random_state):
         order = np.argsort(draw_of, kind="stable")
         starts = np.searchsorted(draw_of[order], np.arange(fit.groups.n_draws))
@@ -86,7 +86,7 @@ def log_probability(
 
 def assign(fit: BayesianMallowsFit, table: Preferences, random_state: RandomState = 0) -> Array:
     """Return P(estimated group | row), and in the last column that of a group that the data did not have."""
-    which, _, _ = _distinct(table)
+    which, _, _ = distinct(table)
     out = np.zeros((len(which[0]), fit.n_clusters + 1))
     linked = np.append(fit.overlap.linked, np.full(fit.groups.n_draws, fit.n_clusters))
     for rows, scores, _ in _blocks(fit, which[0], random_state):
@@ -97,7 +97,7 @@ def assign(fit: BayesianMallowsFit, table: Preferences, random_state: RandomStat
     return out[which[1]]
 
 
-def _distinct(table: Preferences) -> tuple[tuple[Preferences, Array], Array, Array]:
+def distinct(table: Preferences) -> tuple[tuple[Preferences, Array], Array, Array]:
     """Return each different row once, which of them every row is, and room for numbers."""
     same = table.equal_rows()
     _, first, which = np.unique(same, return_index=True, return_inverse=True)

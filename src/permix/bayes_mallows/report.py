@@ -7,7 +7,7 @@ import numpy as np
 from permix.bayes_mallows.careless import agent_error_rows
 from permix.bayes_mallows.consensus import credible_set, rank_probabilities
 from permix.bayes_mallows.fit import BayesianMallowsFit
-from permix.bayes_mallows.predict import around
+from permix.bayes_mallows.group_prior import around
 from permix.bayes_mallows.results import GroupSummaries
 from permix.bayes_mallows.words import careless_line, dispersion_words, errors_line, remarks
 from permix.data.labels import Array
@@ -98,6 +98,14 @@ def answer(fit: BayesianMallowsFit) -> Answer:
     if fit.n_clusters > 1:
         judged += of_recurrence(fit.recurrence.n_chains.tolist(), n_chains, "chain")
     advice = []
+    if fit.overlapping:
+        judged.append(
+            (
+                "care",
+                "The groups overlap: the partition nearest to all draws joins some of them. Every agent is "
+                "shown in the most probable group instead.",
+            )
+        )
     if judged[0][0] == "bad":
         advice.append("Run the chains for longer, or with another seed, before you build on numbers below.")
     found = found_groups(fit, summaries, sure=False)

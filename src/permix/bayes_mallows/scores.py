@@ -24,6 +24,7 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import Jobs, amp_draws
 from permix.distributions.distances.agreeing import agreeing_rankings
 from permix.distributions.distances.normalizer import Normalizer, normalizer
+from permix.estimators.preference_input import without_pairs
 from permix.kernels.distances import row_distances
 
 # All rankings of so many items are listed.
@@ -124,10 +125,6 @@ def log_said(ranks: Array, pairs: Array, errors: Array) -> Array:
         said = -(np.log1p(np.exp(-odds)) + np.where(gaps < 0, odds, 0.0)).sum(axis=1)
         out[:, np.asarray(which).reshape(-1) == kind] = said[:, None]
     return out
-
-
-def without_pairs(table: Preferences) -> Preferences:
-    return table._replaced(pair_indptr=np.zeros_like(table.pair_indptr), pairs=np.zeros((0, 2), np.int32))
 
 
 def matched_decays(under: Under) -> Array:

@@ -41,11 +41,18 @@ def membership(
     return answer.with_counts(counts)
 
 
-def score_facts(mean: float, votes: Any) -> dict[str, float]:
-    """Return a mean log probability beside that of answers that are all alike."""
-    from permix.estimators.baselines import uniform_log_probabilities
+def score_facts(mean: float, votes: Any, errors: bool = False) -> dict[str, float]:
+    """Return a mean log probability beside that of answers that are all alike.
 
-    uniform = float(np.average(uniform_log_probabilities(votes), weights=votes.counts))
+    Where comparisons may be wrong (``errors``), each is a coin toss then, whatever the others say.
+    """
+    from permix.estimators.baselines import uniform_log_probabilities
+    from permix.estimators.preference_input import without_pairs
+
+    alike = uniform_log_probabilities(without_pairs(votes) if errors else votes)
+    if errors:
+        alike = alike - np.log(2.0) * np.diff(votes.pair_indptr)
+    uniform = float(np.average(alike, weights=votes.counts))
     return {
         "mean_log_probability": mean,
         "uniform_log_probability": uniform,
@@ -70,7 +77,7 @@ def score_of(fit: Any, items: tuple[Any, ...], data: NewData, question: Question
     columns = ["agent", "log_probability", "standard_error"]
     rows = zip(agents, values.tolist(), errors.tolist(), strict=True)
     title = f"{count_of(len(agents), 'row')}: log probability of what the row says, and its Monte Carlo error"
-    facts = score_facts(float(np.average(values, weights=votes.counts)), votes)
+    facts = score_facts(float(np.average(values, weights=votes.counts)), votes, data.contradictions)
     return Answer(title, columns, rows, facts=facts).with_counts(votes.counts)
 
 

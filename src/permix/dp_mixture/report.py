@@ -116,13 +116,18 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
         return f"{who} has more than others of {listed(words)}."
     rows = [row for row in group_profile(fit, k) if abs(row["difference"]) >= LEAST_DIFFERENCE]
     rows = [row for row in rows if row["difference"] > 0 or not row["is_share"]][:NAMED]
-    told = []
+    shares, means = [], []
     for row, (*each, overall) in zip(rows, averages(fit, [row["feature"] for row in rows]), strict=True):
-        name, all_rows = shown(row["feature"], 40), "of all" if row["is_share"] else "in all rows"
-        told.append(f"{name} {each[k]} ({overall} {all_rows})")
-    if not told:
+        name = shown(row["feature"], 40)
+        if row["is_share"]:
+            shares.append(f"{name} in {each[k]} of its rows ({overall} of all)")
+        else:
+            means.append(f"{name} {each[k]} ({overall} in all rows)")
+    said = [listed(shares)] if shares else []
+    said += [f"on average {listed(means)}"] if means else []
+    if not said:
         return f"{who} is near the average of all rows."
-    return f"{who} has on average {listed(told)}."
+    return f"{who} has {', and '.join(said)}."
 
 
 def averages(fit: MixtureFit, features: Sequence[str]) -> list[list[str]]:

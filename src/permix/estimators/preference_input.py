@@ -37,6 +37,15 @@ def as_statements(data: Any, items: tuple[Label, ...] | None = None) -> Preferen
     return Preferences.from_rankings(table) if isinstance(table, Rankings) else table
 
 
+def without_pairs(table: Preferences) -> Preferences:
+    """Return what agents said for certain, where comparisons may be wrong."""
+    return table._replaced(
+        pair_indptr=np.zeros_like(table.pair_indptr),
+        pairs=np.zeros((0, 2), np.int32),
+        consistent=np.ones(len(table), dtype=np.bool_),
+    )
+
+
 def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences | Rankings:
     """Return data as the table it is, over the given items where a model has them already.
 
