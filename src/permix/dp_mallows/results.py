@@ -197,8 +197,8 @@ class ClusterSummaries:
     def place_intervals(self, group: int) -> tuple[Array, Array]:
         """Between which places the items of a center, best first, stand in 90 % of draws.
 
-        The shortest intervals that hold the place that the item has in the center, a whole number; the mean over
-        draws need not be one, and does not widen it.
+        The shortest intervals that hold the place that the item has in the center, a whole number; the mean
+        over draws need not be one, and does not widen it.
         """
         rows, shares = self.members(group)
         order = self.centers.orders[group]

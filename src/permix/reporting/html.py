@@ -57,7 +57,7 @@ def _beside(blocks: tuple[content.Block, ...]) -> list[tuple[content.Block, ...]
 
 
 def _long(block: content.Table) -> list[bool]:
-    """Say which columns, after the first, hold more than a few words: on narrow screens they need its width."""
+    """Say which columns after the first hold more than a few words: they need the width of a telephone."""
     wide = [False] * len(block.columns)
     for row in block.rows:
         for at, cell in enumerate(row):
