@@ -169,9 +169,7 @@ def run(cases: tuple[str, ...] = ()) -> list[dict[str, object]]:
         elif case == "beach":
             for errors in (None, "bernoulli", "logistic"):
                 what = f"beach comparisons, footrule, errors {errors}"
-                rows.append(
-                    _effective_row(case, what, beach(), 2000, distance="footrule", errors=errors)
-                )
+                rows.append(_effective_row(case, what, beach(), 2000, distance="footrule", errors=errors))
         elif case == "many":
             what = "100,000 agents, 50 items, 20 comparisons each, two groups"
             data = compared(100_000, 50, 20, 1)
