@@ -62,13 +62,14 @@ class BayesianMallowsMixture(
     centers_ : Rankings
         Consensus ranking of each group, by expected rank; :meth:`center` has its uncertainty.
     dispersions_ : ndarray (groups,)
-        Posterior mean dispersion of each group: 0 = always the center, 1 = all rankings alike.
+        Posterior mean dispersion of each group: 0 = always the center, 1 = all rankings equally probable.
     error_rate_ : float
         With errors, the posterior mean share of comparisons that are wrong: of all, or of two neighbors if
         errors are logistic.
     point_estimate_ : PointEstimate
         The partition of the agents that is nearest to all draws, with its expected loss. A row with a count
-        stands for that many agents, in the order of ``Preferences.expand()``.
+        stands for that many agents, in the order of ``Preferences.expand()``. Where a number of groups is
+        given and this partition has fewer than draws do, the most probable group of each agent.
     posterior_ : xarray.DataTree
         All draws in ArviZ's schema: ``labels`` over chain, draw, observation (the agents); ``n_groups``,
         ``dispersion`` (mean over agents of that of their group), ``log_joint``, ...; and of groups, as

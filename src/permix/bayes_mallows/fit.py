@@ -12,6 +12,7 @@ from permix.bayes_mallows.chain.errors_jit import LOGISTIC
 from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings, SharedSwaps
 from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel, bayes_model
+from permix.bayes_mallows.given_number import of_given_number
 from permix.bayes_mallows.groups import GroupDraws
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.convergence import FEWEST_DRAWS, mcse_mean
@@ -69,6 +70,11 @@ class BayesianMallowsFit(EstimatedPartition):
             draws=drawn.reshape(-1, drawn.shape[-1]),
             recur=self.recurrence.n_chains / len(drawn),
         )
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether the partition nearest to all draws joins groups, so that another one is shown."""
+        return self.estimate.n_runs == 0
 
     @property
     def interrupted(self) -> bool:
@@ -142,7 +148,7 @@ def fit_bayes_mallows(table: Preferences, settings: BayesianMallowsParameters) -
         **settings.for_chains(work_of(model)),
         fingerprint=fingerprint_of(model, settings),
     )
-    estimate = nearest_partition(draws, settings)
+    estimate = of_given_number(nearest_partition(draws, settings), draws, settings)
     warn_if_chains_disagree(draws)
     return BayesianMallowsFit(settings, table.items, table, draws, estimate)
 

@@ -16,7 +16,6 @@ from permix.cli.stdin import spooled
 from permix.cli.votes import COMPARED, LAYOUTS
 from permix.comparison.forms import FORMS, Form
 from permix.errors import CycleError, DataError, NotRankings
-from permix.estimators.comparable import comparable_of
 from permix.estimators.registry import MODELS, part
 
 # Columns that hold so few different values altogether share them as levels.
@@ -96,16 +95,22 @@ def _votes(file: Path, values: Mapping[str, Any]) -> Any:
 
 
 def _read(form: str, file: Path, values: Mapping[str, Any]) -> Any:
-    """Read a file as the commands of the models of a form do."""
+    """Read a file as the commands of the models of a form do; no model is loaded for it."""
     for about in MODELS.values():
-        compared = comparable_of(about)
-        if about.command and compared is not None and compared.form == form:
-            return part(part(about.command).source.read)(file, values)
+        source = part(about.command).source if about.command else None
+        if source is not None and source.form == form:
+            return part(source.read)(file, values)
     raise typer.BadParameter(f"there is no model of a {form}")
 
 
 def _is_one_scale(frame: Any) -> bool:
-    """Whether columns of numbers look like answers to questions of one kind."""
+    """Whether columns of numbers, beside names of the rows, are answers to questions of one kind."""
+    from pandas.api.types import is_numeric_dtype
+
+    words = [name for name in frame.columns if not is_numeric_dtype(frame[name])]
+    if words and (words != [frame.columns[0]] or not frame[words[0]].is_unique):
+        return False
+    frame = frame.drop(columns=words)
     numbers = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     if numbers.shape[1] < 2:
         return False

@@ -218,8 +218,6 @@ def fit_auto(
             winner, why = choice_of(compared, form)
             more = [compared.verdict, *why, *late_ones(compared)]
             candidate = next(one for one in candidates if one.way.label == winner.label)
-        for sentence in more:
-            speak(sentence)
         found = AutoFit(
             said=(*said, *more),
             comparison=comparison,

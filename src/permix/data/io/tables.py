@@ -51,7 +51,7 @@ from permix.data.io.text_files import PathLike
 from permix.data.labels import Array, Label, clean_items, repeats
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, PermixWarning
+from permix.errors import Argument, DataError, NoRows, PermixWarning
 
 Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
@@ -272,7 +272,7 @@ def from_table(
     if unlisted not in (None, "below", "unknown"):
         raise DataError(f"unlisted is 'below' or 'unknown', not {unlisted!r}")
     if table.n_rows == 0:
-        raise DataError(f"{table.source}: there are no rows")
+        raise NoRows(f"{table.source}: there are no rows")
     names = None if items is None else clean_items(items)
     count = table.find(count_column, "count")
     if count is not None and count_column is None and not could_count(table, count):
@@ -367,6 +367,8 @@ def from_table(
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout == "ratings" and not table.places("item"):
         detection.refuse_few_columns(table, wide)
+        if categories is None:
+            detection.refuse_ratings_downward(table, wide, note["TABLE"]["columns"])
         if names is None:
             no_items.refuse_beside_ratings(table, wide, note["TABLE"]["columns"])
         spoken = _Spoken.of(table, wide, counts, covariates)

@@ -25,7 +25,7 @@ KEPT = {"PrecinctPortion": "precinct", "CountingGroup": "counting group", "Ballo
 _VERSION = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){2,4}")
 _RANKED = re.compile(r"\(Number of positions=([0-9]{1,4}), *Number of ranks=([0-9]{1,6})\)\s*\Z")
 _CHOSEN = re.compile(r"\(Vote For ?=? ?([0-9]{1,4})\)\s*\Z", re.IGNORECASE)
-_AT_RANK = re.compile(r"\s*\(([0-9]{1,6})\)\s*\Z")
+_AT_RANK = re.compile(r"\(([0-9]{1,6})\)\Z")
 
 
 class _Contest(NamedTuple):
@@ -153,7 +153,7 @@ def _columns(source: Source, head: _Head, contest: _Contest) -> tuple[list[str],
     for place in contest.places:
         name = head.choices[place]
         match = _AT_RANK.search(name) if contest.n_ranks else None
-        name = name if match is None else name[: match.start()]
+        name = name if match is None else name[: match.start()].strip()
         rank = 1 if match is None else int(match[1])
         if contest.n_ranks and match is None:
             raise source.fail(

@@ -88,8 +88,10 @@ class Recognized(NamedTuple):
         n = len(set(ids))
         if n < len(ids) <= 2 * n:
             first = next(each for each, times in Counter(ids).items() if times > 1)
+            several = len(ids) - n
+            have = "ballot has" if several == 1 else "ballots have"
             warnings.warn(
-                f"{self.source.path}: {len(ids) - n:,} ballots have the id of another, such as {first!r}, "
+                f"{self.source.path}: {several:,} {have} the id of another, such as {first!r}, "
                 "and all are counted; if the file holds ballots twice, leave some out",
                 PermixWarning,
                 stacklevel=4,

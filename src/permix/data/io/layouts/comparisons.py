@@ -116,6 +116,15 @@ def sides_of(names: Sequence[Label]) -> Sides | None:
     return None
 
 
+def sides_without_winner(table: Table) -> tuple[Label, Label] | None:
+    """Return names of two sides of matches, as ``model_a`` and ``model_b``; None where a winner is told."""
+    sides = sides_of(table.names)
+    if sides is None or len(_shown_places(table)) > 2 or _tell_the_winner(table.names, sides):
+        return None
+    names = table.names[sides.first], table.names[sides.second]
+    return None if plain(names[0]) in ("a", "x", "1", "left") else names
+
+
 def names_of_sides(names: Sequence[Label]) -> frozenset[Label]:
     """Names of the columns of two sides, such as ``left`` and ``right``, beside one that says who won.
 
@@ -492,8 +501,8 @@ def _long(table: Table, layout: str, agent: int | None, counts: Array) -> Compar
     entries = _texts(table, item)[order]
     _warn_of_places(table, item, entries, starts)
     where = table.where
-    worst = worst if layout == "best-worst" else None
-    return _tasks(entries, order, starts, best, worst, lambda row: where(int(row)), counts)
+    below = worst if layout == "best-worst" else None
+    return _tasks(entries, order, starts, best, below, lambda row: where(int(row)), counts)
 
 
 def _warn_of_places(table: Table, item: int, entries: Array, starts: Array) -> None:
