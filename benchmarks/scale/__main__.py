@@ -4,9 +4,10 @@
 takes E-steps of four groups over all agents, each size in a process of its own. It prints CPU and wall time
 to read the files, of the first sweep, in which shards are made, and of a later one, the largest memory of a
 process, the bytes that a sweep sends and gets back, and how the time of a sweep grows with the agents (1 = as
-fast as they do). Of more than a million agents, the files of the first million come again. ``--few`` keeps
+fast as they do). ``--few`` keeps
 four shards in memory and reads the others in every sweep; ``--dask`` runs on two worker processes, whose CPU
-seconds count. ``--sweeps 2`` takes fewer sweeps than four.
+seconds count; ``--both`` runs without and with Dask, and prints what it costs more.
+``--sweeps 2`` takes fewer sweeps than four.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ import numpy as np
 
 SIZES = (100_000, 300_000, 1_000_000)
 N_ITEMS, LENGTH, N_GROUPS, SHARD = 500, 10, 4, 50_000
-MOST_WRITTEN = 1_000_000
 
 
 def write_lists(folder: Path, n_agents: int) -> None:
@@ -39,10 +39,6 @@ def write_lists(folder: Path, n_agents: int) -> None:
     worth = -0.05 * np.stack([rng.permutation(N_ITEMS) for _ in range(N_GROUPS)])
     names = pa.array([f"item {number:03d}" for number in range(N_ITEMS)])
     for part, first in enumerate(range(0, n_agents, SHARD)):
-        if first >= MOST_WRITTEN:
-            same = folder / f"part-{part % (MOST_WRITTEN // SHARD):04d}.parquet"
-            (folder / f"part-{part:04d}.parquet").hardlink_to(same)
-            continue
         n = min(SHARD, n_agents - first)
         noisy = worth[rng.integers(N_GROUPS, size=n)] + rng.gumbel(size=(n, N_ITEMS))
         best = np.argpartition(-noisy, LENGTH, axis=1)[:, :LENGTH]
@@ -55,6 +51,23 @@ def used() -> tuple[float, float]:
     """CPU seconds of this process, and the gigabytes that it had at most."""
     about = resource.getrusage(resource.RUSAGE_SELF)
     return about.ru_utime + about.ru_stime, about.ru_maxrss / 1e6
+
+
+def weighed(client: Any, sweep: Callable[[], Any]) -> tuple[int, int]:
+    """Return how many bytes tasks of a sweep and their results have, pickled."""
+    submit, sent, asked = client.submit, 0, []
+
+    def weighing(*task: Any, **where: Any) -> Any:
+        nonlocal sent
+        sent += len(pickle.dumps(task))
+        future = submit(*task, **where)
+        future.add_done_callback(lambda done: asked.append(len(pickle.dumps(done.result()))))
+        return future
+
+    client.submit = weighing
+    sweep()
+    client.submit = submit
+    return sent, sum(asked)
 
 
 def measure(folder: str, on_dask: bool, few: bool, n_sweeps: int) -> dict[str, Any]:
@@ -89,8 +102,7 @@ def measure(folder: str, on_dask: bool, few: bool, n_sweeps: int) -> dict[str, A
     later = sorted(sweep[:2] for sweep in sweeps[1:])[(len(sweeps) - 1) // 2]
     sent = gotten = 0  # nothing travels within a process
     if on_dask:
-        sent = 2 * len(pickle.dumps((rounds.grids, components, True))) + len(pickle.dumps(data.recipes))
-        gotten = 2 * len(pickle.dumps(sweeps[0][2]))
+        sent, gotten = weighed(client, lambda: rounds.e_step(components, None, True))
     memory = max(gigabytes for _, gigabytes in everywhere())
     if client is not None:
         client.close()
@@ -111,31 +123,42 @@ def main(words: list[str]) -> None:
     """Measure every size in a process of its own."""
     options = words[next((at for at, word in enumerate(words) if word.startswith("--")), len(words)) :]
     sizes = [int(word) for word in words[: len(words) - len(options)]] or list(SIZES)
+    ways = [[*options], [*options, "--dask"]] if "--both" in options else [options]
     found = []
     for n_agents in sizes:
         with tempfile.TemporaryDirectory() as folder:
             write_lists(Path(folder), n_agents)
-            command = [sys.executable, "-m", "benchmarks.scale", "--measure", folder, *options]
-            ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ran.returncode:
-            raise SystemExit(ran.stderr)
-        row = json.loads(ran.stdout.splitlines()[-1])
-        found.append(row)
-        each = {
-            what: f"{row[name][0]:.2f} CPU s ({row[name][1]:.2f} s)"
-            for what, name in (("read", "read"), ("first sweep", "first"), ("a later one", "sweep"))
-        }
-        print(
-            f"{row['agents']:,} agents over {row['items']} items: "
-            f"{', '.join(f'{what} {took}' for what, took in each.items())}; "
-            f"{row['gigabytes']:.2f} GB; {row['sent'] / 1e6:.2f} MB sent and {row['gotten'] / 1e6:.2f} MB "
-            f"gotten back a sweep; {row['per_agent']:.4f} per agent",
-            flush=True,
-        )
+            rows = [measured(folder, way) for way in ways]
+        found.append(rows[0])
+        if len(rows) == 2:
+            for what, name in (("reading", "read"), ("the first sweep", "first"), ("a later one", "sweep")):
+                more = [100 * (rows[1][name][at] / rows[0][name][at] - 1) for at in (0, 1)]
+                print(f"Dask: {what} takes {more[0]:+.0f}% CPU and {more[1]:+.0f}% wall time", flush=True)
     if len(found) > 1:
         first, last = found[0], found[-1]
         growth = math.log(last["sweep"][0] / first["sweep"][0]) / math.log(last["agents"] / first["agents"])
         print(f"exponent of the time of a sweep (CPU): {growth:.2f}")
+
+
+def measured(folder: str, options: list[str]) -> dict[str, Any]:
+    """Measure in a process of its own, and print it."""
+    command = [sys.executable, "-m", "benchmarks.scale", "--measure", folder, *options]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise SystemExit(ran.stderr)
+    row: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    each = {
+        what: f"{row[name][0]:.2f} CPU s ({row[name][1]:.2f} s)"
+        for what, name in (("read", "read"), ("first sweep", "first"), ("a later one", "sweep"))
+    }
+    print(
+        f"{row['agents']:,} agents over {row['items']} items{' on Dask' * ('--dask' in options)}: "
+        f"{', '.join(f'{what} {took}' for what, took in each.items())}; "
+        f"{row['gigabytes']:.2f} GB; {row['sent'] / 1e6:.3f} MB sent and {row['gotten'] / 1e6:.3f} MB "
+        f"gotten back a sweep; {row['per_agent']:.4f} per agent",
+        flush=True,
+    )
+    return row
 
 
 if __name__ == "__main__":

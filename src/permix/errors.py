@@ -245,6 +245,14 @@ class FileFormatError(DataError):
         self.line = line
 
 
+class NoRows(DataError):
+    """There is nobody in the data: one table is refused, one shard of several is left out."""
+
+
+class FileWithoutRows(FileFormatError, NoRows):
+    """A file that says nothing of anybody, such as a header alone."""
+
+
 class ShardError(DataError):
     """A shard of data that cannot be read, or not any more; the message names it."""
 

@@ -42,8 +42,27 @@ class Data:
     agents: tuple
 
 
-def _rankings(orders, unlisted="below", **options):
-    table = permix.Rankings.from_orders(orders, items=ITEMS, unlisted=unlisted, **options)
+@cache
+def five_of(form):
+    """Three agents and five items."""
+    if form == "full":
+        orders = [(0, 1, 2, 3, 4), (1, 0, 2, 4, 3), (4, 2, 3, 1, 0)]
+        return Data(_rankings(orders, items=range(5)), tuple(oracle.full(order) for order in orders))
+    if form == "top":
+        lists = [(4, 1), (0,), (2, 1, 3)]
+        return Data(_rankings(lists, items=range(5)), tuple(oracle.top(best, 5) for best in lists))
+    if form == "subset":
+        lists = [(0, 4, 3), (3, 2), (1, 0, 2, 4)]
+        table = _rankings(lists, unlisted="unknown", items=range(5))
+        return Data(table, tuple(oracle.subset(each) for each in lists))
+    said = [((0, 1), (1, 4), (3, 4)), ((2, 0),), ((0, 2), (4, 3), (1, 2), (1, 2))]
+    if form == "contradictions":
+        said = [((0, 1), (1, 4), (4, 0), (0, 1)), ((2, 3), (3, 2), (2, 3)), ((0, 4), (1, 3))]
+    return Data(_pairs(said, items=range(5)), tuple(oracle.compared(*each) for each in said))
+
+
+def _rankings(orders, unlisted="below", items=ITEMS, **options):
+    table = permix.Rankings.from_orders(orders, items=list(items), unlisted=unlisted, **options)
     return permix.Preferences.from_rankings(table)
 
 
@@ -79,9 +98,9 @@ def data_of(form):
     return Data(permix.Preferences.concat(parts), (*ranked, oracle.compared((0, 1), (2, 1))))
 
 
-def _pairs(said):
+def _pairs(said, items=ITEMS):
     rows = [(agent, *pair) for agent, pairs in enumerate(said) for pair in pairs]
-    return permix.Preferences.from_pairs(rows, items=ITEMS, on_cycle="keep")
+    return permix.Preferences.from_pairs(rows, items=list(items), on_cycle="keep")
 
 
 def settings_of(distance, prior="one", errors="none", **options):
@@ -92,25 +111,34 @@ def settings_of(distance, prior="one", errors="none", **options):
         decay_prior=permix.Gamma(*DECAY_PRIOR),
         errors=None if kind == "none" else kind,
         errors_per_agent=errors.endswith("per agent"),
-        error_prior=ERROR_PRIORS.get(kind),
-        **options,
+        **{"error_prior": ERROR_PRIORS.get(kind), **options},
     )
 
 
 DECAYS = oracle.gamma(*DECAY_PRIOR, 8.0, 240)
 
 
-def model_of(distance, prior="one", errors="none"):
+# Where centers are expected, and the dispersion around it.
+EXPECTED = {"center_prior": (2, 0, 3, 1), "center_dispersion": 0.3}
+
+
+def expected_centers(distance):
+    """Prior probabilities of centers that are expected around a ranking."""
+    place = oracle.orderings(4).index(EXPECTED["center_prior"])
+    weights = EXPECTED["center_dispersion"] ** oracle.distances(distance, 4)[place]
+    return weights / weights.sum()
+
+
+def model_of(distance, prior="one", errors="none", n=4, **options):
     kind = errors.split()[0]
-    options = {}
     if kind == "bernoulli":
-        options = {"says": oracle.bernoulli, "errors": oracle.beta_below_half(*ERROR_PRIORS[kind], 30)}
+        options |= {"says": oracle.bernoulli, "errors": oracle.beta_below_half(*ERROR_PRIORS[kind], 30)}
     elif kind == "logistic":
         rates = ERROR_PRIORS[kind]
         grids = [oracle.gamma(1.0, rate, 9.0 / rate, 22) for rate in rates]
-        options = {"says": oracle.logistic, "errors": oracle.both(*grids)}
+        options |= {"says": oracle.logistic, "errors": oracle.both(*grids)}
     return oracle.Model(
-        4,
+        n,
         distance,
         DECAYS,
         rule=PRIORS[prior][1],
@@ -126,10 +154,10 @@ def posterior_of(distance, form, prior="one", errors="none"):
 
 def expected(found, n_agents):
     """Means of what :func:`numbers_of` gives."""
-    values = []
+    values, above = [], np.triu_indices(found.model.n, 1)
     for agent in range(n_agents):
         before, center = found.before(agent), found.center_before(agent)
-        values += [before[np.triu_indices(4, 1)], center[np.triu_indices(4, 1)]]
+        values += [before[above], center[above]]
         values += [[found.mean_decay(agent), found.decay_cdf(0.5, agent)]]
     values.append(found.together[np.triu_indices(n_agents, 1)])
     values.append(found.n_groups[1:])
@@ -143,7 +171,7 @@ def numbers_of(state):
     """What the present state says of the same."""
     model, labels = state.model, state.labels[state.model.in_turn]
     rankings = state.rankings[model.ranking_of[model.in_turn]]
-    first, second = np.triu_indices(4, 1)
+    first, second = np.triu_indices(model.n_items, 1)
     values = []
     for agent, label in enumerate(labels.tolist()):
         ranks, center, decay = rankings[agent], state.centers[label], state.decays[label]

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from permix.bayes_mallows.chain import moves
+from permix.bayes_mallows.chain.labels_jit import swap_neighbors
 from tests.bayes_mallows.cases import (
     ERRORS,
+    EXPECTED,
     FORMS,
     PRIORS,
     chain_numbers,
     data_of,
     expected,
+    expected_centers,
+    five_of,
     model_of,
     posterior_of,
     settings_of,
@@ -25,12 +30,13 @@ BOUND = 5.0
 TURNS = ("contradictions", "pairs", "mixed")
 
 
-def gaps(distance, form, prior="one", errors="none", found=None, n_iterations=3000):
+def gaps(distance, form, prior="one", errors="none", found=None, n_iterations=3000, **options):
     """How many Monte Carlo errors a chain is from the enumerated answer, or from another."""
     data = data_of(form)
-    numbers = chain_numbers(data, settings_of(distance, prior, errors), n_iterations)
+    numbers = chain_numbers(data, settings_of(distance, prior, errors, **options), n_iterations)
     found = found or posterior_of(distance, form, prior, errors)
-    return np.abs(z_scores(numbers, expected(found, len(data.agents)))).max()
+    means = expected(found, len(data.agents))
+    return np.abs(z_scores(numbers[:, : len(means)], means)).max()
 
 
 @pytest.mark.parametrize(("distance", "form", "prior"), turns_in_every_run(oracle.DISTANCES, FORMS, PRIORS))
@@ -45,6 +51,64 @@ def test_chains_with_errors_have_the_posterior(distance, form, errors):
     assert gaps(distance, form, "one", errors) < BOUND
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("distance", oracle.DISTANCES)
+@pytest.mark.parametrize("form", TURNS)
+@pytest.mark.parametrize("errors", ERRORS[1:])
+@pytest.mark.parametrize("prior", ["two", "dp", "pitman-yor", "mfm"])
+def test_chains_with_errors_and_groups_have_the_posterior(distance, form, errors, prior):
+    assert gaps(distance, form, prior, errors) < BOUND
+
+
+def test_errors_and_an_open_number_of_groups_together():
+    assert gaps("kendall", "contradictions", "mfm", "bernoulli per agent") < BOUND
+
+
+@pytest.mark.parametrize(
+    ("distance", "form"),
+    turns_in_every_run(oracle.DISTANCES, ("full", "top", "subset", "pairs")),
+)
+def test_chains_over_five_items_have_the_posterior(distance, form):
+    data = five_of(form)
+    numbers = chain_numbers(data, settings_of(distance, "dp"), 3000)
+    found = oracle.posterior(model_of(distance, "dp", n=5), data.agents)
+    assert np.abs(z_scores(numbers, expected(found, 3))).max() < BOUND
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("distance", oracle.DISTANCES)
+def test_chains_over_five_items_with_errors_have_the_posterior(distance):
+    data = five_of("contradictions")
+    numbers = chain_numbers(data, settings_of(distance, "one", "bernoulli"), 4000)
+    found = oracle.posterior(model_of(distance, "one", "bernoulli", n=5), data.agents)
+    assert np.abs(z_scores(numbers, expected(found, 3))).max() < BOUND
+
+
+@pytest.mark.parametrize(
+    ("distance", "form", "prior"), turns_in_every_run(oracle.DISTANCES, ("full", "pairs"), ("dp", "two"))
+)
+def test_centers_that_are_expected_around_a_ranking(distance, form, prior):
+    found = oracle.posterior(
+        model_of(distance, prior, centers=expected_centers(distance)), data_of(form).agents
+    )
+    assert gaps(distance, form, prior, found=found, **EXPECTED) < BOUND
+
+
+@pytest.mark.parametrize("distance", ["kendall", "ulam"])
+def test_a_twin_that_expects_centers_anywhere_is_rejected(distance):
+    assert gaps(distance, "pairs", "dp", **EXPECTED) > 2 * BOUND
+
+
+@pytest.mark.parametrize("distance", ["kendall", "footrule", "cayley"])
+def test_errors_that_hardly_ever_happen_are_no_errors(distance):
+    """Under Beta(1, 20,000) a comparison is wrong once in 20,000: what is consistent is taken at its word."""
+    found = posterior_of(distance, "pairs")
+    rare = {"error_prior": (1.0, 2e4)}
+    assert gaps(distance, "pairs", errors="bernoulli", found=found, n_iterations=6000, **rare) < BOUND
+    # The twin whose errors are frequent.
+    assert gaps(distance, "pairs", errors="bernoulli", found=found) > 2 * BOUND
+
+
 def test_a_twin_without_normalizers_is_rejected():
     agents = data_of("full").agents
     twin = oracle.without_normalizers(model_of("footrule"), agents)
@@ -55,3 +119,51 @@ def test_a_twin_that_counts_comparisons_once_is_rejected():
     agents = data_of("contradictions").agents
     twin = oracle.said_once(model_of("kendall", errors="bernoulli"), agents)
     assert gaps("kendall", "contradictions", errors="bernoulli", found=twin) > 2 * BOUND
+
+
+@pytest.mark.parametrize("distance", ["kendall", "footrule", "spearman", "hamming"])
+def test_swaps_of_neighbors_with_groups_summed_out_are_exact(distance, monkeypatch):
+    """With more agents pinned, two groups take part more often; a twin forgets the pinned agents."""
+    monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
+    assert gaps(distance, "full", "two", n_iterations=4000) < BOUND
+    assert gaps(distance, "top", "dp", n_iterations=4000) < BOUND
+
+    if distance == "hamming":  # where the twin differs too little to tell
+        return
+
+    def forgetful(rng, metric, members, free, bound, *others):
+        return swap_neighbors(rng, metric, members, free, bound[:0], *others)
+
+    monkeypatch.setattr(moves, "swap_neighbors", forgetful)
+    assert gaps(distance, "full", "two", n_iterations=8000) > 2 * BOUND
+
+
+@pytest.mark.parametrize(
+    ("distance", "form", "errors"),
+    [("footrule", "contradictions", "logistic"), ("ulam", "pairs", "none"), ("kendall", "top", "none")],
+)
+def test_swaps_in_centers_and_rankings_together_are_exact(distance, form, errors, monkeypatch):
+    """Made often, after all other moves; a twin swaps in the rankings of members and not in the center."""
+    swap, groups = moves.SharedSwaps.step, moves.Groups.step
+
+    def right(self, rng, state):
+        info = groups(self, rng, state)
+        for _ in range(10):
+            swap(self, rng, state)
+        return info
+
+    def forgetful(self, rng, state):
+        info = groups(self, rng, state)
+        for _ in range(10):
+            before = state.centers.copy()
+            swap(self, rng, state)
+            state.centers[:] = before
+            state.recount()
+        return info
+
+    monkeypatch.setattr(moves.Groups, "step", right)
+    assert gaps(distance, form, "one", errors, n_iterations=5000) < BOUND
+    if distance == "ulam":  # of six pairs three are stated by somebody: the twin has little to swap
+        return
+    monkeypatch.setattr(moves.Groups, "step", forgetful)
+    assert gaps(distance, form, "one", errors, n_iterations=12_000) > 1.5 * BOUND

@@ -54,7 +54,8 @@ class Visit:
         )
         self.context.set_default_timeout(PATIENCE)
         self.page = self.context.new_page()
-        self.said, self.requests = [], []
+        self.said, self.requests, self.crashed = [], [], False
+        self.page.on("crash", self._crash)
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -64,7 +65,15 @@ class Visit:
         address = path if str(path).startswith("http:") else Path(path).resolve().as_uri()
         self._here = (address[: address.index("/", 7) + 1],) if address.startswith("http:") else ("file:",)
         self.page.goto(address)
+        self.painted()
         return self
+
+    def _crash(self, page):
+        self.crashed = True
+
+    def painted(self):
+        """Wait until something was drawn: what is pressed before that may be lost."""
+        assert still(self.page, "performance.getEntriesByName('first-contentful-paint').length > 0", bool)
 
     @property
     def elsewhere(self):
@@ -75,6 +84,7 @@ class Visit:
         """Wait for what a page shows, then for its style sheet and its scripts, which may come later."""
         self.page.wait_for_selector(selector)
         self.page.wait_for_load_state("load")
+        self.painted()
 
     @property
     def fits(self):
@@ -90,9 +100,23 @@ def visit(browser):
         made.append(Visit(browser, **options))
         return made[-1].open(path)
 
+    opened.made = made
     yield opened
     for each in made:
         each.context.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Try once more where the machine ended the process of a page, as it may when memory is short."""
+    try:
+        return (yield)
+    except Exception:
+        visits = getattr(pyfuncitem.funcargs.get("visit"), "made", [])
+        if not any(each.crashed for each in visits):
+            raise
+    pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames})
+    return True
 
 
 def still(page, script, good):

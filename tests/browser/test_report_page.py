@@ -10,7 +10,7 @@ import pytest
 import permix
 from permix.estimators.registry import MODELS
 from permix.reporting.build import reporter
-from tests.browser.conftest import violations
+from tests.browser.conftest import still, violations
 from tests.estimators.examples import fitted
 from tests.every_run import turns_in_every_run
 from tests.reporting.test_reports import HOSTILE, votes
@@ -110,10 +110,13 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_answer(visit, pages):
     from playwright.sync_api import expect
 
     page = visit(pages / "MallowsMixture.html").page
-    # Each is asked for again until it holds: on a busy machine, keys take a while to do what they do.
-    page.bring_to_front()
-    page.keyboard.press("Tab")
-    expect(page.locator(":focus")).to_have_text("Skip to the answer")
+    focused = "document.activeElement.textContent"
+    for _ in range(3):  # a busy browser may lose a key: a page that was opened anew has none behind it
+        page.keyboard.press("Tab")
+        if still(page, focused, lambda text: text == "Skip to the answer") == "Skip to the answer":
+            break
+        page.reload()
+    assert page.evaluate(focused) == "Skip to the answer"
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("#main$"))
     expect(page.locator("main")).to_be_focused()

@@ -32,7 +32,8 @@ def test_the_answer_is_the_same_in_the_terminal_and_in_the_report(run, files, tm
         assert sentence in out
         assert sentence in text
     assert any(
-        sentence.startswith("By precinct, group 1 is largest in A (") for sentence in report["sentences"]
+        sentence.startswith("By precinct, group 1 has its largest share in A (")
+        for sentence in report["sentences"]
     )
     assert run("summary", fit)[1] == out
 

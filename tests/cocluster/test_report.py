@@ -79,6 +79,23 @@ def test_the_answer_says_which_columns_are_one_group_and_where_rows_are_high(mod
         assert f"lowest in column group {low + 1} ({means[0, k, low]:.3g})" in sentence
 
 
+def test_groups_of_columns_that_are_not_listed_are_named_where_they_are_spoken_of(model, monkeypatch):
+    values = GroupValues(model._fit)
+    every = " ".join(answer(model._fit).sentences[2:])
+    monkeypatch.setattr("permix.cocluster.report.SENTENCES", 1)
+    told = answer(model._fit).sentences
+    sizes = np.bincount(values.column_labels)
+    large = int(np.argmax(sizes))
+    assert f"column group {large + 1} (column " in told[1]
+    assert f"column group {large + 1} (“" not in told[2]
+    spoken = {int(number) - 1 for number in re.findall(r"column group (\d+)", told[2])} - {large}
+    assert spoken
+    for j in spoken:
+        member = int(np.flatnonzero(values.column_labels == j)[0]) + 1
+        assert f"column group {j + 1} (“column {member}” and {sizes[j] - 1} more)" in told[2]
+    assert "(“column" not in every.replace("apart in “", "")  # all are listed
+
+
 def test_a_number_of_column_groups_that_few_draws_have_is_not_said_alone(model):
     arrays = dict(model._fit.draws.arrays)
     arrays["n_column_groups"] = np.full_like(arrays["n_column_groups"], 7)

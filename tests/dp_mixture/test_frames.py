@@ -12,6 +12,7 @@ import pytest
 
 import permix
 from permix.dp_mixture.profile import in_words
+from permix.dp_mixture.report import answer
 from permix.dp_mixture.tables import report
 from permix.errors import DataError
 from permix.families.table_columns import columns_of, kind_of
@@ -295,3 +296,13 @@ def test_the_command_says_what_columns_are_read_as(run, people, tmp_path):
 def test_what_is_no_table_is_refused_as_by_scikit_learn(X):
     with pytest.raises(ValueError, match=r"Expected 2D|inhomogeneous|dim 3"):
         quick().fit(X)
+
+
+def test_sentences_tell_shares_of_categories_from_averages():
+    rng = np.random.default_rng(0)
+    kind = np.repeat(["old", "new"], 40)
+    table = pd.DataFrame({"status": kind, "length": np.where(kind == "old", 0.0, 9.0) + rng.normal(size=80)})
+    model = permix.DPMixture(n_draws=100, n_burn_in=50, random_state=0, progress=False).fit(table)
+    told = " ".join(answer(model._fit).sentences)
+    assert "status=old in 100% of its rows (50% of all), and on average length" in told
+    assert "status=new in 100% of its rows (50% of all), and on average length" in told

@@ -12,6 +12,7 @@ from sklearn import datasets
 import permix
 from permix.dp_mixture.fit import _first_states
 from permix.dp_mixture.odd_columns import is_flat, odd_columns
+from permix.dp_mixture.report import answer
 from permix.dp_mixture.tables import report
 from permix.errors import ConvergenceWarning
 from permix.moves.start import start_of_chain
@@ -219,6 +220,26 @@ def test_hardly_any_rows_are_said_to_be_too_few(n, said):
     with pytest.warns(permix.errors.PermixWarning, match=said):
         model = permix.DPMixture(n_draws=4, n_burn_in=2, random_state=0, progress=False).fit(blob(n, 2, 0))
     assert report(model._fit)["verdict"].startswith(f"TOO FEW ROWS: {said}")
+    verdict = answer(model._fit).verdict
+    assert verdict.level == "bad"
+    assert verdict.reasons[0].lower().startswith(said)
+
+
+def test_the_verdict_says_which_columns_do_not_suit_the_model():
+    """Of a square that groups cut up."""
+    rng, even = np.random.default_rng(0), np.linspace(0.0, 1.0, 400)
+    square = np.column_stack([rng.permutation(even), rng.permutation(even)])
+    settings = {"n_draws": 4, "n_burn_in": 2, "random_state": 0, "progress": False}
+    frame = pd.DataFrame(square, columns=["east", "north"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cut = permix.DPMixture("gaussian-niw", init=4, **settings).fit(frame)._fit
+    assert cut.n_clusters > 1
+    said = [reason for reason in answer(cut).verdict.reasons if "too many groups" in reason]
+    assert said == [
+        "There may be too many groups, which follow the shape of columns 'east', 'north' (spread evenly)."
+    ]
+    assert answer(cut).verdict.level != "good"
 
 
 def test_enough_rows_are_not():

@@ -157,23 +157,44 @@ def test_the_rule_decides_between_best_and_fewest(run, votes, tmp_path, folds):
         assert report["agents"] == 150
 
 
-def test_interrupted_folds_say_how_to_go_on(run, votes, tmp_path, monkeypatch):
+def stop_at(number, monkeypatch):
+    """As if the user stopped the fit with so many groups."""
     from permix.mallows import selection as module
 
     whole = module.fit_mallows
 
     def stopped(preferences, settings, *smaller):
-        if settings.n_components == 2:
+        if settings.n_components == number:
             raise KeyboardInterrupt
         return whole(preferences, settings, *smaller)
 
     monkeypatch.setattr(module, "fit_mallows", stopped)
+
+
+def test_interrupted_folds_say_how_to_go_on(run, votes, tmp_path, monkeypatch):
+    stop_at(2, monkeypatch)
     fit = tmp_path / "f.permix"
     code, out, err = run("fit", "mallows", votes, "--select", "1,2", "--folds", 2, "-o", fit)
     assert code == 130
     assert "-k 1 fits one" in err
     assert "held out once" in out
     assert not fit.exists()
+
+
+def test_a_choice_that_was_stopped_is_kept_with_columns_beside_the_votes(run, tmp_path, monkeypatch):
+    """The models that were tried are of a part of the agents, and the columns of all of them."""
+    votes = tmp_path / "ballots.csv"
+    lines = [f"{'NSW'[k % 3]},{'Ann,Bob,Cy' if k % 4 else 'Cy,Bob,Ann'}" for k in range(1200)]
+    votes.write_text("\n".join(["precinct,rank1,rank2,rank3", *lines]) + "\n")
+    stop_at(3, monkeypatch)
+    fit = tmp_path / "f.permix"
+    command = ("fit", "mallows", votes, "--select", "1-4", "--group-column", "precinct", "-o", fit)
+    code, _, err = run(*command, "--starts", 2)
+    assert code == 130
+    assert "interrupted" in err
+    assert "kept what was finished: 1, 2 group" in err.replace("\n", " ")
+    assert run("summary", fit)[0] == 0
+    assert not permix.load(fit)._fit.known.rows
 
 
 def test_too_few_agents_held_out_are_noticed(run, tmp_path):

@@ -31,11 +31,11 @@ def held_out(scores, chosen, error=0.01):
         (
             [-6.0, -5.3, -5.31, -5.295],
             2,
-            "and with four 1.01 times, which is within one standard error: of numbers that good the smallest "
-            "is taken.",
+            "and with four, 1.01 times, which is within one standard error, so that the smaller number is "
+            "taken.",
         ),
-        ([-6.0, -5.3, -5.285], 2, "and with three 1.02 times, which may be chance."),
-        ([-6.0, -5.3, -5.2], 2, "and with three 1.1 times."),
+        ([-6.0, -5.3, -5.285], 2, "and with three, 1.02 times, which may be chance."),
+        ([-6.0, -5.3, -5.2], 2, "and with three, 1.1 times."),
         ([-6.0, -5.3], 2, "and more were not tried, and might do better."),
     ],
 )

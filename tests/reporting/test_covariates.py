@@ -21,7 +21,8 @@ def test_values_that_read_the_same_are_named_alike():
     said = _strongest(table([0.631, 0.634, 0.2, 0.9]))
     assert (
         said
-        == "By precinct, group 1 is largest in South and North (63% of each) and group 2 in West (80% of it)."
+        == "By precinct, group 1 has its largest share in South and North (63% of each) and group 2 in West "
+        "(80% of it)."
     )
     # The twin is one that names the largest alone; few agents say nothing.
     assert "North (" not in _strongest(table([0.61, 0.634, 0.2, 0.9])).partition(" and group 2")[0]

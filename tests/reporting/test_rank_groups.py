@@ -64,6 +64,15 @@ def test_what_sets_a_group_apart():
     )
     pair = {int(found.compared[at]) for at in found.dividing_pairs(1)[0]}
     assert pair == {0, 5}
+
+
+def test_names_with_commas_are_told_apart():
+    """Election offices write "Bryant, Peter G.": two of them in a list would read as four."""
+    _, found = groups_of([[0, 1, 2, 3, 4, 5], [5, 1, 2, 3, 4, 0]], [0.6, 0.4], [0.3, 0.3])
+    found.short[1:3] = ["Bryant, Peter G.", "Ann and Bo"]
+    assert "puts tea first, then “Bryant, Peter G.” and “Ann and Bo”, and cola last" in group_sentence(
+        found, 0
+    )
     agreed = [tuple(int(found.compared[at]) for at in pair) for pair in found.agreed_pairs(10)]
     assert (1, 3) in agreed
     assert not {(0, 5), (5, 0)} & set(agreed)

@@ -11,6 +11,7 @@ import time
 import joblib
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from permix.errors import DataError
 from permix.runtime import threads
@@ -136,6 +137,30 @@ def test_threads_share():
         assert shares(9, 8) == {(1, 1, 1)}
     assert threads_here() == n_processors()
     assert threads_here(100) == 100
+
+
+def threads_of_blas():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_blas_has_one_thread_within_and_then_what_it_had():
+    """Its sums of many terms have other last bits with another number of threads."""
+    with threadpool_limits(2, user_api="blas"):
+        before = threads_of_blas()
+        assert max(before) > 1 or n_processors() == 1
+
+        def work():
+            with at_most(2):
+                assert set(threads_of_blas()) == {1}
+
+        with at_most(1):
+            run_in_threads(lambda _: work(), range(3), 2)
+            work()
+            assert set(threads_of_blas()) == {1}
+        assert threads_of_blas() == before
+        with pytest.raises(ZeroDivisionError), at_most(1):
+            raise ZeroDivisionError
+        assert threads_of_blas() == before
 
 
 def test_the_first_error_is_raised_and_stops_the_rest():

@@ -41,8 +41,8 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
     directions_ : ndarray (n_components, items)
         Scores θ of the centers: unit vectors with sum zero; the item with the smallest entry is preferred.
     concentrations_ : ndarray (n_components,)
-        κ: 0 = all rankings alike. Posterior means, or maximum likelihood. Predictions at point estimates take
-        the posterior mean of κθ, which is shorter, the less sure the direction is.
+        κ: 0 = all rankings equally probable. Posterior means, or maximum likelihood. Predictions at
+        point estimates take the posterior mean of κθ, which is shorter, the less sure the direction is.
     centers_ : Rankings
         The items of each group in the order of their scores.
     components_ : list of Angle

@@ -147,9 +147,9 @@ def sections(fit: AngleFit, context: Context) -> list[Section]:
     """Describe the groups."""
     found = found_groups(fit)
     explained = Paragraph(
-        "Concentration says how united a group is: 0, all rankings are alike; the larger, the more members "
-        "rank as the center does. Scores say how far apart items are: small is preferred, and two items "
-        "whose scores are close are ordered either way by members."
+        "Concentration says how united a group is: at 0, its members rank at random; the larger it is, the "
+        "more they rank as the center does. Scores say how far apart items are: small is preferred, and two "
+        "items whose scores are close are ordered either way by members."
     )
     pictures: list[Block] = [score_picture(fit, found, k) for k in range(min(len(found.groups), MOST_GROUPS))]
     numbers = chosen_by(context, fit.components.n_components)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from permix.bayes_mallows.fit import BayesianMallowsFit
+from permix.bayes_mallows.following.record import Followed
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.data.labels import Array
 from permix.estimators import archive_parts as parts
@@ -30,7 +31,8 @@ def _pack(fit: BayesianMallowsFit) -> Content:
     facts, arrays, _ = parts.pack_partitions(fit)
     arrays |= parts.pack_preferences("data/", fit.preferences)
     arrays |= parts.pack_agents("data/", fit.preferences)
-    return Content({"items": fit.items, **facts}, arrays)
+    updates = [each.to_json() for each in fit.followed]
+    return Content({"items": fit.items, "updates": updates, **facts}, arrays)
 
 
 def _build(saved: Saved) -> BayesianMallowsFit:
@@ -48,7 +50,8 @@ def _build(saved: Saved) -> BayesianMallowsFit:
     _check_groups(draws.arrays, prior.most_clusters(int(table.n_agents)))
     there = {name for name in draws.arrays if "error_" in name}
     require(there == _of_errors(settings), "errors")
-    return BayesianMallowsFit(settings, facts["items"], table, draws, estimate)
+    followed = tuple(Followed.from_json(each, sizes["chains"]) for each in facts["updates"])
+    return BayesianMallowsFit(settings, facts["items"], table, draws, estimate, followed=followed)
 
 
 def _check_groups(arrays: Mapping[str, Array], most: int) -> None:
@@ -73,7 +76,7 @@ SCHEMA = Schema(
     parameters=BayesianMallowsParameters,
     pack=_pack,
     build=_build,
-    facts={"items": parts.ITEMS, **parts.PARTITION_FACTS},
+    facts={"items": parts.ITEMS, "updates": parts.list_of(dict, "updates"), **parts.PARTITION_FACTS},
     arrays={
         **parts.PARTITION_FIELDS,
         "draws/dispersion": field("real", "chains", "draws", where=fields.positive),

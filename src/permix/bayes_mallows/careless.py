@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,27 +26,33 @@ def agent_rates(fit: BayesianMallowsFit) -> Array:
     return np.asarray(rates.reshape(-1, rates.shape[-1]))
 
 
-def careless(rates: Array, counted: Array) -> Array:
+def careless_agents(rates: Array, counted: Array) -> Array:
     """Say which agents are; those who made no comparison never are."""
     usual = np.median(rates[:, counted], axis=1, keepdims=True) if counted.any() else 0.0
     return np.asarray(counted & ((rates > np.maximum(TIMES * usual, LEAST)).mean(axis=0) >= SURE))
 
 
-def agent_error_table(fit: BayesianMallowsFit) -> pd.DataFrame:
-    """Return one row for each agent."""
-    import pandas as pd
-
+def agent_error_rows(fit: BayesianMallowsFit) -> list[dict[str, Any]]:
+    """Return what is known of the errors of each agent, who errs most first."""
     table, rates = fit.preferences, agent_rates(fit)
     rows = table.rows_of_agents()
     compared = np.diff(table.pair_indptr)[rows]
     low, high = np.quantile(rates, (0.05, 0.95), axis=0)
-    return pd.DataFrame(
-        {
-            "agent": table.agents[rows],
-            "comparisons": compared,
-            "rate": rates.mean(axis=0),
-            "low": low,
-            "high": high,
-            "careless": careless(rates, compared > 0),
-        }
-    )
+    columns = {
+        "agent": table.agents[rows],
+        "comparisons": compared,
+        "rate": rates.mean(axis=0),
+        "low": low,
+        "high": high,
+        "careless": careless_agents(rates, compared > 0),
+    }
+    order = np.argsort(-columns["rate"], kind="stable")
+    values = [np.asarray(column)[order].tolist() for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def agent_error_table(fit: BayesianMallowsFit) -> pd.DataFrame:
+    """Return the same as a data frame."""
+    import pandas as pd
+
+    return pd.DataFrame(agent_error_rows(fit))

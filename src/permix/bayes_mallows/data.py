@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from permix.bayes_mallows.errors_jit import BERNOULLI, LOGISTIC, NO_ERRORS
+from permix.bayes_mallows.chain.errors_jit import BERNOULLI, LOGISTIC, NO_ERRORS
+from permix.bayes_mallows.group_prior import GroupPrior, group_prior
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.data.rankings import Rankings
 from permix.distributions.distances.normalizer import Normalizer, normalizer
 from permix.errors import DataError
-from permix.estimators.preference_input import as_preferences, as_table
+from permix.estimators.preference_input import as_preferences
+from permix.estimators.preference_input import as_statements as as_statements
 from permix.kernels.pairwise_counts import PreferenceArrays
-from permix.partitions.priors import Gamma, PartitionPrior
+from permix.partitions.priors import PartitionPrior
 
 KINDS = {None: NO_ERRORS, "bernoulli": BERNOULLI, "logistic": LOGISTIC}
-
-
-class GroupPrior(NamedTuple):
-    """Priors of a group's center and decay, for compiled code."""
-
-    shape: float
-    rate: float
-    center: Array  # int32 (items,): ranks in the center of centers
-    costs: Array  # (items, items): of that ranking; see ``places_jit``
-    center_decay: float  # 0 where all centers are alike
 
 
 @dataclass(frozen=True)
@@ -74,12 +65,6 @@ class BayesModel:
         return self.partition_prior.most_clusters(self.n_agents)
 
 
-def as_statements(data: Any, items: Any = None) -> Preferences:
-    """Return data as preferences that may contradict themselves, for models of errors."""
-    table = as_table(data, items)
-    return Preferences.from_rankings(table) if isinstance(table, Rankings) else table
-
-
 def reader_for(settings: BayesianMallowsParameters) -> Any:
     """Return the function that reads data for a model with these settings."""
     return as_preferences if settings.errors is None else as_statements
@@ -99,20 +84,12 @@ def full_rankings(table: Preferences) -> tuple[Array, Array]:
     return rows, ranks[rows]
 
 
-def default_decay_prior(sums: Normalizer) -> Gamma:
-    """Return an exponential prior whose mean is where rankings are half as far away as even ones."""
-    if sums.largest == 0:
-        return Gamma(1.0, 1.0)
-    return Gamma(1.0, 1.0 / sums.decay_at(0.5 * sums.mean_distance(0.0)))
-
-
 def bayes_model(table: Preferences, settings: BayesianMallowsParameters) -> BayesModel:
     """Prepare data and priors."""
     n = table.n_items
     if n < 2:
         raise DataError("there is one item only; rankings need two or more")
     sums = normalizer(settings.distance, n)
-    gamma = settings.decay_prior or default_decay_prior(sums)
     rows, ranks = full_rankings(table)
     known, which = (
         np.unique(ranks, axis=0, return_inverse=True) if len(ranks) else (ranks, np.zeros(0, dtype=np.int64))
@@ -131,7 +108,7 @@ def bayes_model(table: Preferences, settings: BayesianMallowsParameters) -> Baye
         n_items=n,
         sums=sums,
         partition_prior=settings.partition_prior(),
-        prior=GroupPrior(gamma.shape, gamma.rate, np.arange(n, dtype=np.int32), np.zeros((n, n)), 0.0),
+        prior=group_prior(settings, table.items, sums),
         arrays=PreferenceArrays(*[np.array(each) for each in arrays]),  # writable, as kernels expect
         in_turn=in_turn,
         row_of=row_of[order],

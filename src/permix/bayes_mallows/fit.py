@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from permix.bayes_mallows.chain.errors_jit import LOGISTIC
+from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings, SharedSwaps
+from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel, bayes_model
-from permix.bayes_mallows.errors_jit import LOGISTIC
+from permix.bayes_mallows.given_number import of_given_number
 from permix.bayes_mallows.groups import GroupDraws
-from permix.bayes_mallows.moves import Assignments, Errors, Groups, LatentRankings
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
-from permix.bayes_mallows.state import GroupState
 from permix.convergence import FEWEST_DRAWS, mcse_mean
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
@@ -25,6 +26,7 @@ from permix.moves.state import learned_concentration
 from permix.partitions import MixtureOfFiniteMixtures
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
+from permix.posterior.diagnostics import verdict_on
 from permix.posterior.estimated import EstimatedPartition, nearest_partition
 from permix.posterior.overlap import Overlap
 from permix.runtime.fingerprint import digest
@@ -46,6 +48,7 @@ class BayesianMallowsFit(EstimatedPartition):
     draws: Draws  # of all chains: labels of agents in the order of preferences.expand(), and of groups
     estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
     known: Known = NOTHING  # of the rows and items, beside what was fitted
+    followed: tuple[Any, ...] = ()  # of each time that new data came in, what happened
 
     @property
     def n_agents(self) -> int:
@@ -69,9 +72,24 @@ class BayesianMallowsFit(EstimatedPartition):
         )
 
     @property
+    def overlapping(self) -> bool:
+        """Whether the partition nearest to all draws joins groups, so that another one is shown."""
+        return self.estimate.n_runs == 0
+
+    @property
     def interrupted(self) -> bool:
         """Whether the user stopped the chains: what was drawn until then is here."""
         return self.draws.interrupted
+
+    @property
+    def counts(self) -> Array:
+        """Agents of each row."""
+        return np.asarray(self.preferences.counts)
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing says that the chains disagree."""
+        return verdict_on(self.draws).converged is not False
 
     @property
     def log_likelihood(self) -> Estimate:
@@ -130,7 +148,7 @@ def fit_bayes_mallows(table: Preferences, settings: BayesianMallowsParameters) -
         **settings.for_chains(work_of(model)),
         fingerprint=fingerprint_of(model, settings),
     )
-    estimate = nearest_partition(draws, settings)
+    estimate = of_given_number(nearest_partition(draws, settings), draws, settings)
     warn_if_chains_disagree(draws)
     return BayesianMallowsFit(settings, table.items, table, draws, estimate)
 
@@ -149,6 +167,7 @@ def fingerprint_of(model: BayesModel, settings: BayesianMallowsParameters) -> di
         "distance": settings.distance,
         "prior": settings.partition_prior().describe(),
         "decay_prior": [model.prior.shape, model.prior.rate],
+        "center_prior": [model.prior.center_decay, model.prior.center.tolist()],
         "errors": [settings.errors, settings.errors_per_agent, *model.error_prior],
         "data": digest({**model.arrays._asdict(), "row_of": model.row_of}),
     }
@@ -158,7 +177,7 @@ def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
     """Return what one iteration of a chain does."""
     moves: list[Move] = []
     if len(model.open_agents):
-        moves.append(LatentRankings())
+        moves += [LatentRankings(), SharedSwaps()]
     if model.most_groups > 1:
         moves.append(Assignments())
     moves.append(Groups())

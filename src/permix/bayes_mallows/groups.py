@@ -86,19 +86,24 @@ def _errors(arrays: Mapping[str, Array], settings: BayesianMallowsParameters, n_
     out = np.zeros((n_draws, 2))
     if settings.errors is None:
         return out
-    a, b = settings.error_numbers()
-    rng = np.random.default_rng(0)
+    if settings.errors_per_agent:
+        return prior_errors(settings, n_draws, np.random.default_rng(0))
     if settings.errors == "logistic":
-        if settings.errors_per_agent:
-            return np.asarray(rng.exponential(1.0 / np.array([a, b]), (n_draws, 2)))
         return np.stack([arrays["error_level"], arrays["error_slope"]], axis=1)
     rate = arrays["error_rate"]
-    if settings.errors_per_agent:
-        from scipy.special import betainc, betaincinv
-
-        rate = np.maximum(betaincinv(a, b, rng.random(n_draws) * betainc(a, b, 0.5)), 1e-15)
     out[:, 0] = np.log1p(-rate) - np.log(rate)
     return out
+
+
+def prior_errors(settings: BayesianMallowsParameters, size: int, rng: np.random.Generator) -> Array:
+    """Draw level and slope of errors from their prior, (size, 2)."""
+    a, b = settings.error_numbers()
+    if settings.errors == "logistic":
+        return np.asarray(rng.exponential(1.0 / np.array([a, b]), (size, 2)))
+    from scipy.special import betainc, betaincinv
+
+    rate = np.maximum(betaincinv(a, b, rng.random(size) * betainc(a, b, 0.5)), 1e-15)
+    return np.stack([np.log1p(-rate) - np.log(rate), np.zeros(size)], axis=1)
 
 
 def _joined(array: Array) -> Array:

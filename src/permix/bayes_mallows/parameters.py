@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from permix.errors import Argument, DataError
-from permix.estimators.checks import Check, Choice, Made, Switch, Whole, either
+from permix.estimators.checks import Check, Choice, Made, Real, Switch, Whole, either
 from permix.estimators.parameters import LOSS, ChainParameters, declare
 
 if TYPE_CHECKING:
+    from permix.data.labels import Label
     from permix.partitions import Gamma, PartitionPrior
 
 DISTANCES = ("kendall", "footrule", "spearman", "cayley", "hamming", "ulam")
@@ -66,6 +67,25 @@ def _gamma_from_text(text: str) -> Any:
     return concentration_of(text)
 
 
+def _ranking(value: Any) -> tuple[Label, ...]:
+    from permix.data.rankings import Rankings
+
+    if isinstance(value, Rankings):
+        if len(value) != 1:
+            raise DataError(Argument("center_prior"), f" must be one ranking, not {len(value):,}")
+        value = [value.items[item] for item in value.orders[0].tolist() if item >= 0]
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise DataError(Argument("center_prior", value), " must be a ranking of all items, best first")
+    names = tuple(value.tolist() if hasattr(value, "tolist") else value)
+    if not all(isinstance(name, str | int) for name in names):
+        raise DataError(Argument("center_prior"), " must name items, best first")
+    return names
+
+
+def _names_from_text(text: str) -> Any:
+    return tuple(name.strip() for name in text.split(","))
+
+
 def _two_positive(value: Any) -> tuple[float, float]:
     try:
         first, second = (float(each) for each in value)
@@ -120,9 +140,21 @@ class BayesianMallowsParameters(ChainParameters):
             from_json=_gamma_from_json,
             parse=_gamma_from_text,
         ),
-        "Prior of the decay of a group, -ln of its dispersion, such as gamma(2,5); in Python "
+        "Prior of the decay of a group, -ln of its dispersion, such as gamma(2,5). In Python "
         "``permix.Gamma(2.0, 5.0)``. By default an exponential one, whose mean is the decay at which "
         "rankings are half as far from their center as rankings drawn evenly.",
+    )
+    center_prior: Any = declare(
+        None,
+        Made(_ranking, "ranking", special=(None,), to_json=list, parse=_names_from_text),
+        "A ranking of all items, best first, around which centers are expected, such as a,b,c. In Python "
+        "also Rankings of one row. By default centers may be anywhere alike.",
+    )
+    center_dispersion: float = declare(
+        0.5,
+        Real(above=0.0, below=1.0),
+        "How far centers may be from the expected one before anything is known: P(center) falls by this "
+        "factor with each unit of the distance.",
     )
     error_prior: Any = declare(
         None,
@@ -134,6 +166,13 @@ class BayesianMallowsParameters(ChainParameters):
 
     def check_together(self) -> None:
         """Refuse combinations that make no sense."""
+        if self.center_prior is None and not self.is_default("center_dispersion"):
+            raise DataError(
+                Argument("center_dispersion", self.center_dispersion),
+                " says how far centers are from ",
+                Argument("center_prior"),
+                ", which is not given",
+            )
         if self.errors is None:
             for name in ("errors_per_agent", "error_prior"):
                 if not self.is_default(name):

@@ -1,50 +1,60 @@
 """What a fit says about agents, old and new: averages over posterior draws.
 
-In each draw a new agent joins a group with a weight that its size gives, or one that the data did not have,
-whose center may be anywhere: under it all rankings are alike.
+In each draw a new agent joins a group with a weight that its size gives, or one that the data did not have.
+Where centers may be anywhere alike, all rankings are alike under that; else its center and decay are drawn
+from the prior.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from permix.bayes_mallows.fit import BayesianMallowsFit
+from permix.bayes_mallows.group_prior import around, draw_groups, group_prior
+from permix.bayes_mallows.groups import GroupDraws
 from permix.bayes_mallows.scores import Under, log_scores
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.draws import log_mean_exp
-from permix.distributions.distances.draws import draw_orders
-from permix.distributions.mallows import Mallows
+from permix.distributions.distances.normalizer import normalizer
 from permix.runtime.seeds import RandomState, stream_key
 
 # Rows times groups scored at a time.
 BLOCK = 2**20
 
 
-def all_groups(fit: BayesianMallowsFit) -> tuple[Under, Array]:
+def all_groups(fit: BayesianMallowsFit, groups: GroupDraws) -> tuple[Under, Array]:
     """Return the groups of all draws with a new one for each draw after them, and their log weights."""
-    groups = fit.groups
-    n_draws, n = groups.n_draws, len(fit.items)
+    n_draws = groups.n_draws
     weights = [groups.log_weights(d) for d in range(n_draws)]
-    centers = np.concatenate([groups.centers, np.tile(np.arange(n, dtype=np.int32), (n_draws, 1))])
+    new_centers, new_decays = new_groups(fit, n_draws, np.random.default_rng(0))
     under = Under(
         fit.settings,
-        centers,
-        np.concatenate([groups.decays, np.zeros(n_draws)]),
+        np.concatenate([groups.centers, new_centers]),
+        np.concatenate([groups.decays, new_decays]),
         np.concatenate([groups.errors[groups.draw_of], groups.errors]),
     )
     logs = np.concatenate([each[:-1] for each in weights] + [np.array([each[-1] for each in weights])])
     return under, logs
 
 
+def new_groups(fit: BayesianMallowsFit, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return centers, best first, and decays of groups that the data did not have."""
+    n = len(fit.items)
+    prior = group_prior(fit.settings, fit.items, normalizer(fit.settings.distance, n))
+    if prior.center_decay == 0.0:  # what they come to on average
+        return np.tile(np.arange(n, dtype=np.int32), (size, 1)), np.zeros(size)
+    ranks, decays = draw_groups(prior, fit.settings.distance, size, rng)
+    return np.argsort(ranks, axis=1).astype(np.int32), decays
+
+
 def _blocks(
     fit: BayesianMallowsFit, table: Preferences, random_state: RandomState
 ) -> Iterator[tuple[slice, Array, Array]]:
     """Yield rows with ln (weight × P(row | group)) of all groups, and the draw that each group is of."""
-    under, logs = all_groups(fit)
+    under, logs = all_groups(fit, fit.groups)
     draw_of = np.append(fit.groups.draw_of, np.arange(fit.groups.n_draws))
     possible = np.isfinite(logs)
     under = under._replace(
@@ -63,7 +73,7 @@ def log_probability(
     fit: BayesianMallowsFit, table: Preferences, random_state: RandomState = 0
 ) -> tuple[Array, Array]:
     """Return ln P(row) of a new agent, and its Monte Carlo error, which takes draws as independent."""
-    which, values, errors = _distinct(table)
+    which, values, errors = distinct(table)
     for rows, scores, draw_of in _blocks(fit, which[0], random_state):
         order = np.argsort(draw_of, kind="stable")
         starts = np.searchsorted(draw_of[order], np.arange(fit.groups.n_draws))
@@ -76,7 +86,7 @@ def log_probability(
 
 def assign(fit: BayesianMallowsFit, table: Preferences, random_state: RandomState = 0) -> Array:
     """Return P(estimated group | row), and in the last column that of a group that the data did not have."""
-    which, _, _ = _distinct(table)
+    which, _, _ = distinct(table)
     out = np.zeros((len(which[0]), fit.n_clusters + 1))
     linked = np.append(fit.overlap.linked, np.full(fit.groups.n_draws, fit.n_clusters))
     for rows, scores, _ in _blocks(fit, which[0], random_state):
@@ -87,7 +97,7 @@ def assign(fit: BayesianMallowsFit, table: Preferences, random_state: RandomStat
     return out[which[1]]
 
 
-def _distinct(table: Preferences) -> tuple[tuple[Preferences, Array], Array, Array]:
+def distinct(table: Preferences) -> tuple[tuple[Preferences, Array], Array, Array]:
     """Return each different row once, which of them every row is, and room for numbers."""
     same = table.equal_rows()
     _, first, which = np.unique(same, return_index=True, return_inverse=True)
@@ -112,20 +122,13 @@ def draw_rankings(
         chosen = rng.choice(len(weights), size=len(mine), p=weights / weights.sum())
         old = chosen < len(weights) - 1
         row[mine[old]] = groups.starts[d] + chosen[old]
-    for group in np.unique(row).tolist():
+    own = np.flatnonzero(row < 0)
+    for agent, center, decay in zip(own, *new_groups(fit, len(own), rng), strict=True):
+        orders[agent] = around(fit.settings.distance, float(decay), center, 1, rng)[0]
+    for group in np.unique(row[row >= 0]).tolist():
         mine = np.flatnonzero(row == group)
-        if group < 0:
-            orders[mine] = rng.permuted(np.tile(np.arange(n, dtype=np.int32), (len(mine), 1)), axis=1)
-            continue
         orders[mine] = around(
             fit.settings.distance, float(groups.decays[group]), groups.centers[group], len(mine), rng
         )
         labels[mine] = fit.overlap.linked[group]
     return orders, labels
-
-
-def around(distance: str, decay: float, center: Array, size: int, rng: np.random.Generator) -> Array:
-    """Draw orderings around a center."""
-    if distance == "kendall":
-        return np.asarray(Mallows(center.tolist(), math.exp(-decay)).sample(size, rng).orders)
-    return draw_orders(distance, decay, center, size, stream_key(rng))

@@ -24,6 +24,7 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import Jobs, amp_draws
 from permix.distributions.distances.agreeing import agreeing_rankings
 from permix.distributions.distances.normalizer import Normalizer, normalizer
+from permix.estimators.preference_input import without_pairs
 from permix.kernels.distances import row_distances
 
 # All rankings of so many items are listed.
@@ -63,7 +64,7 @@ def log_scores(table: Preferences, under: Under, key: Array) -> Array:
     if under.settings.errors is not None:  # comparisons beside a full ranking have a chance of their own
         plain = np.diff(table.pair_indptr)[full] == 0
         full, ranks = full[plain], ranks[plain]
-    out[full] = _log_probabilities(ranks, under)
+    out[full] = log_probabilities(ranks, under)
     rest = np.setdiff1d(np.arange(len(table)), full)
     if not len(rest):
         return out
@@ -74,7 +75,7 @@ def log_scores(table: Preferences, under: Under, key: Array) -> Array:
     return out
 
 
-def _log_probabilities(ranks: Array, under: Under) -> Array:
+def log_probabilities(ranks: Array, under: Under) -> Array:
     """Return ln P of full rankings, (rankings, groups)."""
     orders = np.argsort(ranks, axis=1).astype(np.int32)
     norms, sums = under.log_norms(), under.sums
@@ -87,25 +88,28 @@ def _log_probabilities(ranks: Array, under: Under) -> Array:
     return out
 
 
-def _listed(table: Preferences, under: Under) -> Array:
-    """Sum over all rankings."""
+def agreeing_with(table: Preferences, settings: BayesianMallowsParameters) -> tuple[Array, Array]:
+    """Return the ranks of all rankings of a few items, and which of them agree with each row for certain."""
     n = table.n_items
     ranks = np.argsort(np.array(list(permutations(range(n))), dtype=np.int64), axis=1)
-    log_p = _log_probabilities(ranks, under)
-    firm = table
-    soft = under.settings.errors is not None
-    if soft:
-        firm = _without_pairs(table)
+    firm = table if settings.errors is None else without_pairs(table)
     allowed = np.zeros((len(table), len(ranks)), dtype=np.bool_)
-    listed = agreeing_rankings(firm, under.settings.distance)
+    listed = agreeing_rankings(firm, settings.distance)
     place = {tuple(row): at for at, row in enumerate(np.argsort(ranks, axis=1).tolist())}
     which = np.array([place[tuple(order)] for order in listed.orders.tolist()], dtype=np.int64)
     allowed[listed.row_of, which] = True
+    return ranks, allowed
+
+
+def _listed(table: Preferences, under: Under) -> Array:
+    """Sum over all rankings."""
+    ranks, allowed = agreeing_with(table, under.settings)
+    log_p = log_probabilities(ranks, under)
     out = np.empty((len(table), len(under.decays)))
     for row in range(len(table)):
         values = log_p[allowed[row]]
         pairs = table.pairs[table.pair_indptr[row] : table.pair_indptr[row + 1]]
-        if soft and len(pairs):
+        if under.settings.errors is not None and len(pairs):
             values = values + log_said(ranks[allowed[row]], pairs, under.errors)
         out[row] = np.logaddexp.reduce(values, axis=0)
     return out
@@ -121,10 +125,6 @@ def log_said(ranks: Array, pairs: Array, errors: Array) -> Array:
         said = -(np.log1p(np.exp(-odds)) + np.where(gaps < 0, odds, 0.0)).sum(axis=1)
         out[:, np.asarray(which).reshape(-1) == kind] = said[:, None]
     return out
-
-
-def _without_pairs(table: Preferences) -> Preferences:
-    return table._replaced(pair_indptr=np.zeros_like(table.pair_indptr), pairs=np.zeros((0, 2), np.int32))
 
 
 def matched_decays(under: Under) -> Array:
@@ -144,7 +144,7 @@ def _drawn(table: Preferences, rows: Array, under: Under, key: Array) -> Array:
     """Weigh rankings drawn by AMP."""
     soft, n, n_groups = under.settings.errors is not None, table.n_items, len(under.decays)
     out = np.full((len(rows), n_groups), np.nan)
-    firm = _without_pairs(table) if soft else table
+    firm = without_pairs(table) if soft else table
     if under.settings.distance == "kendall":
         profile = Profile.of(firm[rows])
         exact = profile.partitioned

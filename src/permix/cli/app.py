@@ -27,7 +27,7 @@ PREDICT_OPTIONS: Mapping[str, Option] = {
     "top": Option(
         int,
         "recommend: so many items for each agent [default: 5]; alone, it means --what recommend. pairwise: "
-        "only so many pairs of each agent, the surest.",
+        "only so many pairs of each agent, the surest. top: among how many first [default: 3].",
         least=1,
     ),
     "samples": Option(
@@ -217,6 +217,14 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         """Describe a fitted model on one page: what was found, how sure that is, and who is in the groups."""
         part("permix.cli.report:run_report")(**values)
 
+    def update(fit: Path, new: Path, output: Path, **values: Any) -> None:
+        """Let a fitted model take in new agents, and more answers from known ones, without fitting again.
+
+        NEW is a file, or a folder of files that come in one after another, by their names. The fit that
+        is written is one to old and new data together; it is written after each file.
+        """
+        part("permix.cli.update:run_update")(fit, new, output, values)
+
     def demo(folder: Path, seed: int | None) -> None:
         """Make data with known truth, find its groups and its consensus, and draw the result."""
         part("permix.cli.demo:run_demo")(folder, seed or 0)
@@ -280,6 +288,21 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         bool, "First say whether the model fits at all: what is observed beside data drawn from the model."
     )
     add_command(app, summary, [model], {"checks": checks, **JSON}, "permix summary points.permix --checks")
+    arguments = [
+        model,
+        positional("new", "New votes, in any format the model's fit reads, or a folder of such files."),
+        argument(
+            "output", Annotated[Path, typer.Option("--output", "-o", help="File for the updated model.")], ...
+        ),
+    ]
+    add_command(
+        app,
+        update,
+        arguments,
+        {**part("permix.cli.update:OPTIONS"), **reading, **FORCE_AND_JSON},
+        "permix update tastes.permix march.csv -o tastes-march.permix",
+        "permix update tastes.permix batches -o tastes-now.permix",
+    )
     votes = "The votes that were fitted, for typical ballots and checks where the fit does not keep them."
     told = {
         "output": Option(

@@ -56,7 +56,7 @@ def describe_matrix(cells: Any) -> dict[str, Any]:
     )
     facts: dict[str, Any] = {
         "kind": "matrix",
-        "read": cells.origin.partition(", ")[2] or cells.origin,
+        "read": (cells.origin.partition(", ")[2] or cells.origin).removeprefix("read "),
         "rows": cells.n_rows,
         "columns": cells.n_columns,
         "cells": cells.n_cells,

@@ -45,6 +45,7 @@ class NewData(NamedTuple):
     file: Path | None
     values: Mapping[str, Any]
     kept: Kept
+    contradictions: bool = False  # whether the model is one of errors
 
     @property
     def votes(self) -> ReadOptions:
@@ -52,6 +53,7 @@ class NewData(NamedTuple):
         if self.file is None:
             raise typer.BadParameter("give a file of new agents as well")
         options = read_options(self.file, self.values)
+        options = options.keeping() if self.contradictions else options
         options.refuse_keep()
         return options._replace(kept=self.kept)
 
@@ -106,8 +108,9 @@ def run_predict(
         needed = getattr(getattr(found, "settings", None), "weights_by", None)
         values |= {"weights_by": needed} if needed else {}
         kept = Kept()
+        soft = getattr(getattr(found, "settings", None), "errors", None) is not None
         with Display(None) as display, display.counting_rows("predicting"):
-            answer = command.function(what)(found, NewData(file, values, kept), question)
+            answer = command.function(what)(found, NewData(file, values, kept, soft), question)
         if isinstance(answer, Answer):
             give(
                 answer.with_covariates(kept.ids, kept.covariates) if kept.covariates else answer, output, json

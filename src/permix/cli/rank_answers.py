@@ -41,11 +41,18 @@ def membership(
     return answer.with_counts(counts)
 
 
-def score_facts(mean: float, votes: Any) -> dict[str, float]:
-    """Return a mean log probability beside that of answers that are all alike."""
-    from permix.estimators.baselines import uniform_log_probabilities
+def score_facts(mean: float, votes: Any, errors: bool = False) -> dict[str, float]:
+    """Return a mean log probability beside that of answers that are all alike.
 
-    uniform = float(np.average(uniform_log_probabilities(votes), weights=votes.counts))
+    Where comparisons may be wrong (``errors``), each is a coin toss then, whatever the others say.
+    """
+    from permix.estimators.baselines import uniform_log_probabilities
+    from permix.estimators.preference_input import without_pairs
+
+    alike = uniform_log_probabilities(without_pairs(votes) if errors else votes)
+    if errors:
+        alike = alike - np.log(2.0) * np.diff(votes.pair_indptr)
+    uniform = float(np.average(alike, weights=votes.counts))
     return {
         "mean_log_probability": mean,
         "uniform_log_probability": uniform,
@@ -70,7 +77,7 @@ def score_of(fit: Any, items: tuple[Any, ...], data: NewData, question: Question
     columns = ["agent", "log_probability", "standard_error"]
     rows = zip(agents, values.tolist(), errors.tolist(), strict=True)
     title = f"{count_of(len(agents), 'row')}: log probability of what the row says, and its Monte Carlo error"
-    facts = score_facts(float(np.average(values, weights=votes.counts)), votes)
+    facts = score_facts(float(np.average(values, weights=votes.counts)), votes, data.contradictions)
     return Answer(title, columns, rows, facts=facts).with_counts(votes.counts)
 
 
@@ -105,12 +112,12 @@ def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
     """
     from permix.data.io.text_files import TABLES, plain_suffix
     from permix.data.more_items import over_more_items
-    from permix.estimators.preference_input import as_preferences
+    from permix.estimators.preference_input import as_preferences, as_statements
 
     votes = file.read()
     if plain_suffix(file.file) in TABLES and set(votes.items) < set(items):
         votes = over_more_items(votes, items)
-    return as_preferences(votes, items)
+    return (as_statements if file.contradictions else as_preferences)(votes, items)
 
 
 def pairs_answer(votes: Any, agents: list[Any], top: int | None, n_samples: int, ask: Ask) -> Answer:

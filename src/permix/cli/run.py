@@ -106,7 +106,8 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
         elif candidates is not None:
             selection = _selected(command, data, given, values, candidates)
             fit = selection.fit
-    if fit is not None:
+    # One that was left when the choice was interrupted is of a part of the agents.
+    if fit is not None and (selection is None or not selection.interrupted):
         fit = with_known(fit, getattr(data, "table", data))
     _finish(command, values, targets, data, fit, selection, mark)
 

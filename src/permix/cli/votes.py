@@ -126,6 +126,7 @@ class ReadOptions(NamedTuple):
     file: Path
     given: Mapping[str, Any]
     kept: Kept | None = None  # takes ids and covariates of what is read
+    contradictions: bool = False  # whether agents may contradict themselves: a model of errors is asked
 
     def read(self) -> Any:
         """Read rankings or preferences from any format permix knows."""
@@ -150,12 +151,16 @@ class ReadOptions(NamedTuple):
                 chosen["categories"] = [name.strip() for name in names]
         return read(file, **chosen)
 
+    def keeping(self) -> ReadOptions:
+        """Return options that keep agents who contradict themselves, unless the user says otherwise."""
+        return self._replace(given={"on_cycle": "keep", **self.given}, contradictions=True)
+
     def refuse_keep(self) -> None:
-        """Refuse agents without an order, before anything is read."""
-        if self.given.get("on_cycle") == "keep":
+        """Refuse agents without an order, before anything is read, where no model of errors is meant."""
+        if not self.contradictions and self.given.get("on_cycle") == "keep":
             raise typer.BadParameter(
-                "--on-cycle keep: models of rankings need agents who do not contradict themselves; "
-                "--on-cycle drop leaves the others out"
+                "--on-cycle keep: this model needs agents who do not contradict themselves; --on-cycle drop "
+                "leaves the others out, and fit bayes-mallows --errors bernoulli takes them as they are"
             )
 
     def agents_of(self, votes: Any) -> list[Any]:
@@ -188,6 +193,15 @@ def read_options(file: Path, values: Mapping[str, Any]) -> ReadOptions:
     )
 
 
+def read_statements(file: Path, values: Mapping[str, Any]) -> Votes:
+    """Read votes, keeping agents who contradict themselves where a model of errors is asked for."""
+    if values.get("errors") is None:
+        return read_votes(file, values)
+    options = read_options(file, values).keeping()
+    table = options.read()
+    return Votes(table, options.agents_of(table))
+
+
 def read_votes(file: Path, values: Mapping[str, Any]) -> Votes:
     """Read a file of votes once; return it with the ids of its rows."""
     options = read_options(file, values)
@@ -202,6 +216,8 @@ VOTES = Source(
     VOTE_OPTIONS,
     "permix.cli.votes:read_votes",
 )
+# For models that may be of errors: with ``--errors`` agents may contradict themselves.
+STATEMENTS = VOTES._replace(read="permix.cli.votes:read_statements")
 
 
 def _warn_of_rows_left_out(file: Path, votes: Any) -> None:

@@ -9,6 +9,7 @@ from permix.cocluster.cells.group_values import FEWEST_CELLS, SHARE_OF_1, GroupV
 from permix.cocluster.fit import BlockFit, Side
 from permix.cocluster.results import SIDES, all_rows, groups_of, sample_note
 from permix.data.attributes import item_labels
+from permix.data.labels import Array
 from permix.reporting.charts import heat, shade_of
 from permix.reporting.content import (
     Answer,
@@ -147,12 +148,12 @@ def group_sentence(values: GroupValues, rows: list[LineGroup], names: list[str],
         f"elsewhere {values.written(float(others[measure, k, column]))})"
         for measure, column in values.telling(k, NAMED)
     ]
-    where = _of_blocks(values, k)
+    where = _of_blocks(values, names, k)
     apart = f"stands apart in {listed(told)}" if told else "does not stand apart in any single column"
     return f"{who}, {f'{where}, and ' if where else ''}{apart}."
 
 
-def _of_blocks(values: GroupValues, k: int) -> str:
+def _of_blocks(values: GroupValues, names: list[str], k: int) -> str:
     """Say in which groups of columns a group of rows has most and least, where that is not the same."""
     n, means = values.by_column_group
     measure = values.leading
@@ -164,11 +165,26 @@ def _of_blocks(values: GroupValues, k: int) -> str:
     if high == low:
         return ""
     what = values.names[measure]
-    first, last = f"column group {most + 1}", f"column group {least + 1}"
+    first, last = (_column_group(values, names, j) for j in (most, least))
     if not values.is_share:
         return f"is highest in {first} ({what} {high}) and lowest in {last} ({low})"
     word = "1" if what == SHARE_OF_1 else f"“{what}”"
     return f"has {word} most often in {first} ({high}) and least often in {last} ({low})"
+
+
+def _column_group(values: GroupValues, names: list[str], j: int) -> str:
+    """Name a group of columns, by one of them where the sentence about all columns does not."""
+    sizes = np.bincount(values.column_labels)
+    if j in named_groups(sizes):
+        return f"column group {j + 1}"
+    member = shown(names[int(np.flatnonzero(values.column_labels == j)[0])], IN_SENTENCES).rstrip(".")
+    more = f" and {sizes[j] - 1:,} more" if sizes[j] > 1 else ""
+    return f"column group {j + 1} (“{member}”{more})"
+
+
+def named_groups(sizes: Array) -> list[int]:
+    """Return the groups of columns whose columns the answer names: the largest, in their order."""
+    return sorted(np.argsort(-sizes, kind="stable")[:SENTENCES].tolist())
 
 
 def column_sentence(fit: BlockFit, names: list[str]) -> str:
@@ -180,7 +196,7 @@ def column_sentence(fit: BlockFit, names: list[str]) -> str:
     low, high = drawn_interval(fit.draws.arrays["n_column_groups"])
     often = "" if low <= len(sizes) <= high else f" ({span_of(low, high)} in 90% of the draws)"
     told = []
-    for k in sorted(np.argsort(-sizes, kind="stable")[:SENTENCES].tolist()):
+    for k in named_groups(sizes):
         members = [
             shown(names[j], IN_SENTENCES).rstrip(".") for j in np.flatnonzero(labels == k)[:NAMED].tolist()
         ]

@@ -218,8 +218,6 @@ def fit_auto(
             winner, why = choice_of(compared, form)
             more = [compared.verdict, *why, *late_ones(compared)]
             candidate = next(one for one in candidates if one.way.label == winner.label)
-        for sentence in more:
-            speak(sentence)
         found = AutoFit(
             said=(*said, *more),
             comparison=comparison,
@@ -332,7 +330,7 @@ class Final:
         about, compared, way = self.candidate
         number, selection, stage = None, None, 2
         known = {name: value for name, value in self.settings.items() if name in compared.parameters.declared}
-        if about.selection:
+        if about.selection and "n_components" not in way.options:
             self.say(f"stage 2 of {self.stages}: choosing the number of groups of {way.label} on all data")
             number, selection = self._number(known, groups)
             known["n_components"], stage = number, 3

@@ -258,6 +258,8 @@ def suiting(form: Form, table: Any, models: str | Iterable[str]) -> tuple[list[C
         compared, name = comparable_of(about), _name(about)
         if compared is None:
             left_out[name] = "does not say how it is compared"
+        elif wanted is None and compared.if_named:
+            continue
         elif compared.form != form.name:
             left_out[name] = f"is for {'' if compared.form in PLURAL else 'a '}{compared.form}"
         elif (reason := compared.suits(table)) is not None:
@@ -511,7 +513,7 @@ class Engine:
         about, compared, way = candidate
         common = {"random_state": seed, "progress": None, "n_jobs": self.n_jobs, **way.options}
         known = {name: value for name, value in common.items() if name in compared.parameters.declared}
-        if not about.selection:
+        if not about.selection or "n_components" in way.options:
             return compared.fit(data, compared.parameters(**known))
         with Deadline(None if seconds is None else CHOOSING * seconds):
             chosen = chosen_number(about, data, known)

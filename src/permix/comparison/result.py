@@ -250,11 +250,11 @@ def in_words(form: Form, models: list[Scored], simple: list[Scored], counts: Arr
             more = _factor(paired(best, one, counts)[0])
             said.append(f"Knowing groups makes it {more} times as probable as if all were one group.")
     if best.stability < UNSTABLE:
-        found = f"{best.stability:.0%} of them find" if best.stability > 0.0 else "none of them finds"
+        found = f"{best.stability:.0%}" if best.stability > 0.0 else "none"
         said.append(
-            f"But its groups are not to be relied on: other chains or restarts find other groups; {found} "
-            f"that of {form.member}, on average. It is good at predicting, not at saying who belongs "
-            "together."
+            f"Do not rely on the groups of {best.label}: other chains or restarts find other groups (that of "
+            f"{form.member} is found again by {found} of them, on average). It is good at predicting, not at "
+            "saying who belongs together."
         )
     if late := [entry.label for entry in models if entry.cut_short]:
         said.append(f"{listed(late)} had less time than needed, and might do better with more.")

@@ -63,6 +63,7 @@ class Ballots:
     covariates: Mapping[str, Array] = field(default_factory=dict)  # what else it says of each ballot
     attributes: Attributes = NONE  # of items: party, color, …
     write_ins: tuple[Label, ...] = ()  # items that were written in
+    ties: bool = False  # several at one rank are tied and no overvote, unless a rule says so
     n_choices: int = 0  # candidates that a voter may choose where none is ranked; 0 where the file is silent
     metadata: Mapping[str, Any] = field(default_factory=dict)
     audit: tuple[Entry, ...] = ()  # what reading them left out

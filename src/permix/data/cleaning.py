@@ -31,7 +31,7 @@ from permix.data.csr import gather, indptr_of
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, ParameterError
+from permix.errors import Argument, DataError, NoRows, ParameterError
 from permix.registries import BALLOT_RULES
 from permix.runtime.seeds import generator
 
@@ -97,7 +97,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     tied_ranks : {"keep", "break", "truncate"}
         Where several items share a rank, and none is wrong: they stay tied (the result is then Preferences),
         are put in random order, or the ranking ends before them. Given for ballots, it takes the place of
-        ``overvotes``.
+        ``overvotes``; of VoteKit profiles, in which several at one rank are tied, it is the default.
     write_ins : {"keep", "merge", "drop"}
         Candidates who were written in stay, are one candidate called "write-in", or are left out.
     names : {"keep", "merge"}
@@ -151,7 +151,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
             return _without_few(ballots, chosen, [name for name in ABOUT_RANKS if name in rules])
         about_several = chosen.overvotes if "overvotes" in rules else chosen.tied_ranks
         ballots = marks_of(ballots)
-    elif "tied_ranks" in rules:
+    elif "tied_ranks" in rules or (ballots.ties and "overvotes" not in rules):
         about_several = chosen.tied_ranks
     audit = list(ballots.audit)
     ballots = with_names(ballots, chosen, audit)
@@ -178,7 +178,7 @@ def clean(ballots: Ballots | Rankings | Preferences | Cells, random_state: Any =
     _short(ballots, orders, chosen.min_answers, kept, audit)
     if not kept.any():
         said = "; ".join(f"{entry.found}: {entry.ballots:,} ({entry.done})" for entry in audit)
-        raise DataError(f"no ballot is left under these rules. {said}")
+        raise NoRows(f"no ballot is left under these rules. {said}")
     renumbered = np.cumsum(~gone) - 1
     orders = np.where(orders >= 0, renumbered[orders], -1)[kept].astype(np.int32)
     return _with_levels(orders, levels[kept], _about(ballots, gone, kept, audit))
@@ -297,9 +297,7 @@ def _without_few(table: Rankings | Preferences, rules: Rules, given: list[str]) 
             audit.append(Entry(found, "left out", n, left_out=n, rule=rule))
     kept = said >= max(rules.min_answers, 1)
     if not kept.any():
-        raise DataError(
-            "no agent is left under these rules; a smaller ", Argument("min_answers"), " keeps some"
-        )
+        raise NoRows("no agent is left under these rules; a smaller ", Argument("min_answers"), " keeps some")
     about = {**table.metadata, "CLEANING": [entry._asdict() for entry in audit]}
     stated = stated[kept]._replaced(metadata=about)
     return stated.to_rankings() if isinstance(table, Rankings) else stated
@@ -453,7 +451,7 @@ def _choices(ballots: Ballots, gone: Array, rules: Rules, audit: list[Entry]) ->
     told(f"ballots with fewer than {rules.min_answers} choices", few, "min_answers")
     kept = (sizes > 0) & (sizes >= rules.min_answers)
     if not kept.any():
-        raise DataError("no ballot is left under these rules")
+        raise NoRows("no ballot is left under these rules")
     done = "candidates marked are above the others, with no order among them"
     audit.append(Entry("a contest without ranks", done, int(counts[kept].sum())))
     listed = pairs[1][kept[pairs[0]]]

@@ -320,8 +320,9 @@ class Preferences(AgentTable):
 
     def _cycle_error(self, row: int, n_bad: int = 1) -> CycleError:
         drop, keep = Argument("on_cycle", "drop"), Argument("on_cycle", "keep")
-        raw = " to keep the raw comparisons for models with an error term"
-        way_out = ("Mend them, or pass ", drop, " to leave such agents out, or ", keep, raw)
+        errors = Wording('BayesianMallowsMixture(errors="bernoulli")', "fit bayes-mallows --errors bernoulli")
+        raw: tuple[str | Wording, ...] = (" to keep them: ", errors, " has a model of errors")
+        way_out = ("Mend them, or pass ", drop, " to leave such agents out, or ", keep, *raw)
         return self._cycle_error_with(row, n_bad, way_out)
 
     def _cycle_error_with(

@@ -11,7 +11,7 @@ import numpy as np
 from permix.data.agent_table import AgentTable, row_name
 from permix.data.csr import indptr_of
 from permix.data.labels import Array, Label, as_column, clean_agents, clean_counts, encode_items
-from permix.errors import DataError, ParameterError
+from permix.errors import DataError, NoRows, ParameterError
 from permix.kernels.pairwise_counts import PreferenceArrays, preference_pair_counts
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Rankings(AgentTable):
 
         names, codes = encode_items(flat, items, n_items, where)
         if not names:
-            raise DataError("there are no rankings and no items; pass items= for an empty table")
+            raise NoRows("there are no rankings and no items; pass items= for an empty table")
         return cls._checked(padded(codes, sizes), names, unlisted, counts, ids)
 
     @classmethod

@@ -218,15 +218,24 @@ def warn_of_data(family: Family, data: Any, table: Any, feature_names: tuple[str
         scales = (Argument("prior_mean"), ", ", Argument("prior_scale"), " and ", Argument("noise_scale"))
         niw = " in the units of the data, or use the family gaussian-niw, which takes them from the data."
         warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=4)
+    if (found := gaussian_columns(family, data, feature_names)) is not None:
+        warn_of_odd_columns(*found, stacklevel=5)
     if isinstance(family, GaussianNIW | GaussianDiagonal):
-        warn_of_odd_columns(data, feature_names, stacklevel=5)
         warn_of_copies(data, stacklevel=5)
-    if isinstance(family, MixedNIW):
-        places = family.number_columns
-        names = [feature_names[j] if feature_names else str(j + 1) for j in places]
-        warn_of_odd_columns(data[:, : len(places)], names, stacklevel=5)
     if not (family.accepts_sparse or isinstance(family, Categorical)):
         warn_of_codes(table, feature_names, stacklevel=5)
+
+
+def gaussian_columns(
+    family: Family, data: Any, feature_names: Sequence[str] | None
+) -> tuple[Array, Sequence[str] | None] | None:
+    """Return the columns that Gaussian groups with learned scales are to follow, and their names, if any."""
+    if isinstance(family, GaussianNIW | GaussianDiagonal):
+        return data, feature_names
+    if not isinstance(family, MixedNIW):
+        return None
+    places = family.number_columns
+    return data[:, : len(places)], [feature_names[j] if feature_names else str(j + 1) for j in places]
 
 
 def too_few(n: int) -> str:

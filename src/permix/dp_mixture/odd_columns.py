@@ -119,7 +119,7 @@ def warn_of_odd_columns(table: np.ndarray, names: Sequence[str] | None, stacklev
         "skewed": "skewed, as incomes and concentrations are: it takes several Gaussian groups to follow "
         "such a shape, so that there may be too many (take logarithms, which make it far more symmetric)",
     }
-    said = [f"{_listed(places, names)}: {advice[kind]}" for kind, places in found.items() if places]
+    said = [f"{listed_columns(places, names)}: {advice[kind]}" for kind, places in found.items() if places]
     if said:
         warnings.warn(
             f"some columns do not suit Gaussian groups. {'. '.join(said)}.", PermixWarning, stacklevel
@@ -139,7 +139,8 @@ def warn_of_copies(table: np.ndarray, stacklevel: int) -> None:
         )
 
 
-def _listed(places: Sequence[int], names: Sequence[str] | None) -> str:
+def listed_columns(places: Sequence[int], names: Sequence[str] | None) -> str:
+    """Name columns, the first few of them."""
     listed = [repr(names[j]) if names else str(j + 1) for j in places[:SHOWN]]
     more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
     return f"column{'s' if len(places) > 1 else ''} {', '.join(listed)}{more}"
@@ -149,8 +150,7 @@ def warn_of_codes(table: Any, names: Sequence[str] | None, stacklevel: int) -> N
     """Warn, by name, of values such as -99 that seem to stand for missing cells."""
     for j, column in enumerate(columns_of(table)):
         for code, n, low, high in suspected_codes(column.present) if column.numeric else ():
-            said = (
-                f"{_listed([j], names)}: {n} cells are {code:g}, while all others are {low:g} to {high:g}; "
-            )
+            said = f"{listed_columns([j], names)}: {n} cells are {code:g}, while all others are {low:g} to "
+            said += f"{high:g}; "
             way_out = "if that stands for missing, make these cells NaN (on the command line: --missing "
             warnings.warn(f"{said}{way_out}{code:g})", PermixWarning, stacklevel)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from permix.dp_mixture.fit import MixtureFit
+from permix.dp_mixture.fit import FEWEST_ROWS, MixtureFit, gaussian_columns, mostly_alone, too_few
+from permix.dp_mixture.odd_columns import listed_columns, odd_columns
 from permix.dp_mixture.profile import LEAST_DIFFERENCE, group_profile, typical_words
 from permix.families import Multinomial
 from permix.reporting.charts import Axis, Interval, dots, heat
@@ -22,8 +23,8 @@ from permix.reporting.partition_sections import (
     sizes_figure,
 )
 from permix.reporting.shared import covariate_blocks, gaps_section
-from permix.reporting.verdicts import of_chains, of_recurrence, verdict
-from permix.reporting.words import count_of, interval, listed, others, percent, shown, told_apart
+from permix.reporting.verdicts import Judged, of_chains, of_recurrence, verdict
+from permix.reporting.words import capital, count_of, interval, listed, others, percent, shown, told_apart
 
 REFERENCE = (
     "Dirichlet-process and finite mixtures; the permutation-augmented moves are those of Liang, Jordan and "
@@ -34,6 +35,15 @@ SENTENCES, PARTS = 6, 12
 NAMED, DRAWN, LISTED = 3, 14, 40
 # Deviations from all rows at which colors end.
 FAR = 2.0
+# Shapes of columns that take several Gaussian groups, as ``odd_columns`` calls them and in words.
+SHAPES = {
+    "discrete": "few different values",
+    "one value": "one value in many rows",
+    "counts": "small counts",
+    "flat": "spread evenly",
+    "heavy": "heavy tails",
+    "skewed": "skewed",
+}
 
 
 def found_groups(fit: MixtureFit) -> list[LineGroup]:
@@ -54,9 +64,9 @@ def answer(fit: MixtureFit) -> Answer:
     """Say what was found, and how far to trust it."""
     n_chains = fit.draws.arrays["labels"].shape[0]
     found = fit.recurrence.n_chains.tolist()
-    judged = [of_chains(fit.draws), *of_recurrence(found, n_chains, "chain")]
+    judged = [*of_data(fit), of_chains(fit.draws), *of_recurrence(found, n_chains, "chain")]
     advice = ["Run the chains for longer (--draws, --burn-in) before you build on this."] * (
-        judged[0][0] == "bad"
+        of_chains(fit.draws)[0] == "bad"
     )
     data = f"{count_of(fit.n_rows, 'row')} and {count_of(len(fit.columns), 'column')}"
     groups = found_groups(fit)
@@ -77,6 +87,23 @@ def answer(fit: MixtureFit) -> Answer:
     return Answer(verdict(judged, advice), tuple(said))
 
 
+def of_data(fit: MixtureFit) -> list[Judged]:
+    """Judge whether rows and columns are such that groups of them mean something."""
+    if fit.n < FEWEST_ROWS:
+        return [("bad", f"{capital(too_few(fit.n))}.")]
+    judged: list[Judged] = []
+    alone = int(np.count_nonzero(fit.cluster_sizes == 1))
+    if 2 * alone > fit.n:
+        judged.append(("bad", f"{mostly_alone(alone, fit.n)}."))
+    columns = gaussian_columns(fit.family, fit.data, fit.feature_names)
+    if columns is not None and fit.n_clusters > 1:
+        odd = {SHAPES[kind]: at for kind, at in odd_columns(columns[0]).items() if at and kind in SHAPES}
+        if odd:
+            told = listed([f"{listed_columns(at, columns[1])} ({shape})" for shape, at in odd.items()])
+            judged.append(("care", f"There may be too many groups, which follow the shape of {told}."))
+    return judged
+
+
 def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
     """Say what one group is like."""
     group = groups[k]
@@ -89,13 +116,18 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
         return f"{who} has more than others of {listed(words)}."
     rows = [row for row in group_profile(fit, k) if abs(row["difference"]) >= LEAST_DIFFERENCE]
     rows = [row for row in rows if row["difference"] > 0 or not row["is_share"]][:NAMED]
-    told = []
+    shares, means = [], []
     for row, (*each, overall) in zip(rows, averages(fit, [row["feature"] for row in rows]), strict=True):
-        name, all_rows = shown(row["feature"], 40), "of all" if row["is_share"] else "in all rows"
-        told.append(f"{name} {each[k]} ({overall} {all_rows})")
-    if not told:
+        name = shown(row["feature"], 40)
+        if row["is_share"]:
+            shares.append(f"{name} in {each[k]} of its rows ({overall} of all)")
+        else:
+            means.append(f"{name} {each[k]} ({overall} in all rows)")
+    said = [listed(shares)] if shares else []
+    said += [f"on average {listed(means)}"] if means else []
+    if not said:
         return f"{who} is near the average of all rows."
-    return f"{who} has on average {listed(told)}."
+    return f"{who} has {', and '.join(said)}."
 
 
 def averages(fit: MixtureFit, features: Sequence[str]) -> list[list[str]]:

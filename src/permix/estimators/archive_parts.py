@@ -85,7 +85,9 @@ def sampled_from(arrays: Mapping[str, Array]) -> int | None:
     return n_agents
 
 
-def _list_of(kind: type, what: str) -> Made:
+def list_of(kind: type, what: str) -> Made:
+    """Return the check of a list whose entries are of one type."""
+
     def checked(value: Any) -> list[Any]:
         require(isinstance(value, list) and all(isinstance(entry, kind) for entry in value), what)
         return list(value)
@@ -95,8 +97,8 @@ def _list_of(kind: type, what: str) -> Made:
 
 # Facts about draws; ``moves`` are the names of the moves made.
 DRAW_FACTS: Mapping[str, Check] = {
-    "moves": _list_of(str, "names"),
-    "seeds": _list_of(dict, "seeds"),
+    "moves": list_of(str, "names"),
+    "seeds": list_of(dict, "seeds"),
     "interrupted": Switch(),
     "n_made": Whole(0),
     "ended": Choice(*ENDINGS),

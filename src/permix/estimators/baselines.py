@@ -90,14 +90,16 @@ def times_as_probable(difference: float) -> str:
 
     Examples
     --------
-    >>> times_as_probable(0.01), times_as_probable(1.0), times_as_probable(8.0), times_as_probable(100.0)
-    ('1.01', '2.7', '2,981', 'exp(100)')
+    >>> times_as_probable(0.002), times_as_probable(0.01), times_as_probable(1.0)
+    ('1.002', '1.01', '2.7')
+    >>> times_as_probable(8.0), times_as_probable(100.0)
+    ('2,981', 'exp(100)')
     """
     if difference > 13.0:  # more than a handful of digits says nothing
         return f"exp({difference:.0f})"
     times = float(np.exp(difference))
     if 0.95 < times < 1.05:
-        return f"{times:.2f}"
+        return f"{times:.3f}" if 0.995 <= times < 1.005 else f"{times:.2f}"
     return f"{times:,.0f}" if times >= 100.0 else f"{times:.2g}"
 
 

@@ -23,10 +23,27 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
     bad = np.flatnonzero(~table.consistent)
     if len(bad):
         other_way = Wording("as data[data.consistent] or ", "")
-        why = "A model of rankings needs agents who do not; leave these out, "
-        way_out = (why, other_way, "with ", Argument("on_cycle", "drop"))
+        why = "This model needs agents who do not; leave these out, "
+        errors = Wording('BayesianMallowsMixture(errors="bernoulli")', "fit bayes-mallows --errors bernoulli")
+        takes = (", or take them as they are: ", errors, " has a model of errors")
+        way_out = (why, other_way, "with ", Argument("on_cycle", "drop"), *takes)
         raise table._cycle_error_with(int(bad[0]), len(bad), way_out)
     return table
+
+
+def as_statements(data: Any, items: tuple[Label, ...] | None = None) -> Preferences:
+    """Return data as preferences that may contradict themselves, for models of errors."""
+    table = as_table(data, items)
+    return Preferences.from_rankings(table) if isinstance(table, Rankings) else table
+
+
+def without_pairs(table: Preferences) -> Preferences:
+    """Return what agents said for certain, where comparisons may be wrong."""
+    return table._replaced(
+        pair_indptr=np.zeros_like(table.pair_indptr),
+        pairs=np.zeros((0, 2), np.int32),
+        consistent=np.ones(len(table), dtype=np.bool_),
+    )
 
 
 def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences | Rankings:

@@ -26,6 +26,8 @@ class Model(NamedTuple):
     selection: str = ""  # what :func:`permix.select_components` needs
     # ``fit_checks(fit, data, n_replicates, random_state)``: does it fit at all? Data may be None.
     checks: str = ""
+    # ``update(fit, data, same_agents, n_particles, n_moves, seed)``: the fit to old and new data together.
+    update: str = ""
     baselines: str = ""  # ``baselines(fit, data, known)``: ln p of rows under simpler models, by name
     compared: str = (
         ""  # what :func:`permix.compare` needs, a :class:`~permix.estimators.comparable.Comparable`
@@ -96,7 +98,8 @@ def in_folder(name: str, folder: str, **parts: str) -> Model:
 OF_MALLOWS = {"selection": "selection:SELECTION", "compared": "selection:COMPARED"}
 register(in_folder("MallowsMixture", "permix.mallows", **OF_MALLOWS))
 register(in_folder("DPMallowsMixture", "permix.dp_mallows"))
-register(in_folder("BayesianMallowsMixture", "permix.bayes_mallows", command="", pictures=""))
+OF_BAYES = {"selection": "selection:SELECTION", "update": "following.follow:updated"}
+register(in_folder("BayesianMallowsMixture", "permix.bayes_mallows", **OF_BAYES))
 register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTION"))
 register(in_folder("AngleClassifier", "permix.angle.classifier", command=""))
 register(in_folder("DPMixture", "permix.dp_mixture"))

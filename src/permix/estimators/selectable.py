@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from permix.data.labels import Array
+from permix.errors import Message
 from permix.estimators.parameters import Parameters
+from permix.estimators.wording import cut_short
 
 
 class Selectable(abc.ABC):
     """A mixture whose number of groups can be chosen.
 
-    Its parameters have ``n_components``, ``max_iter``, ``random_state`` and ``progress``; its fits have
-    ``log_likelihood``, ``history``, ``converged`` and ``interrupted``.
+    Its parameters have ``n_components``, ``random_state`` and ``progress``; its fits have
+    ``log_likelihood``, ``converged``, ``interrupted`` and ``draws``, or ``history``.
     """
 
     parameters: type[Parameters]
@@ -47,6 +49,10 @@ class Selectable(abc.ABC):
 
     def check_settings(self, table: Any, settings: Sequence[Any]) -> None:  # noqa: B027 (some use all)
         """Refuse parameters that no fit to such data uses, from the fewest groups to the most."""
+
+    def unsettled(self, said: str, settings: Any) -> Message:
+        """Say, at the end of a sentence, by which arguments a fit comes to rest."""
+        return cut_short(said, settings.max_iter)
 
     def affordable(self, table: Any, rng: np.random.Generator) -> Any:
         """Return the table, or a random part of the agents where scoring all takes too long."""

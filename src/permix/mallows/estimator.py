@@ -31,7 +31,7 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
     centers_ : Rankings
         The central ranking of each group.
     dispersions_ : ndarray (n_components,)
-        0 = always the center, 1 = all rankings alike.
+        0 = always the center, 1 = all rankings equally probable.
     components_ : list of Mallows
         Each group as a distribution of its own.
     labels_ : ndarray (rows,)

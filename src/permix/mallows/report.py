@@ -12,12 +12,12 @@ from permix.estimators.known import labels_of
 from permix.estimators.wording import part_of_all
 from permix.mallows.by_agent.tables import share_rows
 from permix.mallows.by_agent.tables import verdict as verdict_on_weights
-from permix.mallows.distances.words import FACTS, dispersion_text, largest, under
 from permix.mallows.results import RECURS, MallowsFit, climbing_iterations, remarks
 from permix.reporting import ballots
 from permix.reporting.chosen_number import chosen_by
 from permix.reporting.content import Answer, Block, Level, Note, Paragraph, Section, Table, Verdict
 from permix.reporting.context import Context
+from permix.reporting.distance_words import FACTS, dispersion_text, largest, under
 from permix.reporting.rank_answer import sentences
 from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section

@@ -9,8 +9,8 @@ import numpy as np
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table, say
 from permix.mallows.by_agent.tables import print_weights, weights_report
-from permix.mallows.distances.words import dispersion_text, distance_line, under
 from permix.mallows.results import MallowsFit, climbing_iterations, remarks
+from permix.reporting.distance_words import dispersion_text, distance_line, under
 
 
 def report(fit: MallowsFit) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from permix.estimators.registry import fit_of, model_of, part
 PICTURES = {
     "overview": "Draw what the fit found at a glance.",
     "groups": "Draw what each group is like.",
+    "heat": "Draw how probable every rank of every item is in the center of each group.",
     "n_groups": "Draw the posterior of the number of groups.",
     "similarity": "Draw the probability that two observations are in one group, sorted by group.",
     "traces": "Draw the number of groups and the log joint of every draw, a line for each chain.",
@@ -56,7 +57,8 @@ def _picture(name: str) -> Callable[..., Any]:
         A model that has no such picture says which it has.
     **options
         ``ax`` (or ``figure``, where there are several panels) to draw into. Rankings: ``max_items`` of
-        ``groups``. Matrices: ``of="columns"`` of ``n_groups`` and ``similarity``. ``roc``: ``X`` and ``y``.
+        ``groups`` and ``heat``. Matrices: ``of="columns"`` of ``n_groups`` and ``similarity``. ``roc``: ``X``
+        and ``y``.
 
     Returns
     -------
@@ -84,6 +86,7 @@ def _with_verdict(drawn: Any, fit: Any) -> Any:
 
 overview = _picture("overview")
 groups = _picture("groups")
+heat = _picture("heat")
 n_groups = _picture("n_groups")
 similarity = _picture("similarity")
 traces = _picture("traces")

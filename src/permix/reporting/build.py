@@ -59,7 +59,9 @@ def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
     verdict = stopped_early(found.verdict, bool(getattr(fit, "interrupted", False)), context.facts("ending"))
     doubts = [shown(row["said"]) for row in about.get("no_better", ())]
     if doubts:
-        verdict = with_care(verdict, "Groups of a model that does not predict better may not be there.")
+        verdict = with_care(
+            verdict, "Groups of a model that predicts no better than a simple description may not exist."
+        )
     return Answer(verdict, (*doubts, *found.sentences, *number_sentences(about), *covariate_sentences(fit)))
 
 

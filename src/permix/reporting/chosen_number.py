@@ -57,9 +57,9 @@ def _more(chosen: Mapping[str, Any], more: Sequence[Mapping[str, Any]]) -> str:
     if gain <= 0.0:
         return "with more groups it is no more probable"
     times, error = times_as_probable(gain), chosen.get("difference_error")
-    said = f"with {spelled(int(best['n_groups']))} {times} times"
+    said = f"with {spelled(int(best['n_groups']))}, {times} times"
     if error is not None and gain <= float(error):
-        return f"{said}, which is within one standard error: of numbers that good the smallest is taken"
+        return f"{said}, which is within one standard error, so that the smaller number is taken"
     chance = error is None or gain <= CLEARLY * float(error)
     return f"{said}{', which may be chance' if chance else ''}"
 

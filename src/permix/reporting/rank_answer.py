@@ -8,6 +8,7 @@ from permix.reporting.words import (
     capital,
     count_of,
     how_often,
+    in_a_list,
     interval,
     listed,
     named,
@@ -61,7 +62,7 @@ def _how_many(found: RankedGroups) -> str:
 
 def group_sentence(found: RankedGroups, k: int) -> str:
     """Say what one group is like."""
-    group, names = found.groups[k], found.short
+    group, names = found.groups[k], [in_a_list(name) for name in found.short]
     order = [names[item] for item in group.order.tolist()]
     share = interval(group.share, group.low, group.high)
     who = f"{capital(found.title(k))}, {share} of the agents,"
@@ -93,7 +94,8 @@ def _nearest(found: RankedGroups, k: int) -> str:
         return ""
     items = found.telling(k, near)
     there = [
-        f"{found.short[item]} {_place(found, near, item)} (here {_place(found, k, item)})" for item in items
+        f"{in_a_list(found.short[item])} {_place(found, near, item)} (here {_place(found, k, item)})"
+        for item in items
     ]
     apart = f"with {listed(there)}" if there else "with much the same order"
     return f" Most like it is {found.title(near)}, {apart}."

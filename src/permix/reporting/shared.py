@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from permix.estimators.baselines import WORDS
 from permix.estimators.by_covariate import GroupTable, group_table
 from permix.estimators.known import known_of
 from permix.reporting.charts import shade_of
 from permix.reporting.content import Block, Code, Note, Paragraph, Section, Table
-from permix.reporting.context import Context
-from permix.reporting.words import capital, count_of, listed, number, percent, shown
+from permix.reporting.context import Context, Rows
+from permix.reporting.words import capital, count_of, in_a_list, listed, percent, shown
 
 # Values of a covariate, and groups, that a table has.
 MOST_VALUES, MOST_GROUPS = 30, 10
@@ -103,11 +105,11 @@ def _strongest(found: GroupTable) -> str:
             alike = [
                 v for v in np.argsort(-shares, kind="stable") if percent(float(shares[v])) == percent(best)
             ]
-            names = [shown(found.values[v], 40) for v in alike[:MOST_ALIKE]]
+            names = [in_a_list(shown(found.values[v], 40)) for v in alike[:MOST_ALIKE]]
             if len(alike) > MOST_ALIKE:
                 names.append(f"{len(alike) - MOST_ALIKE:,} more")
             where = f"in {listed(names)} ({percent(best)} of {'it' if len(alike) == 1 else 'each'})"
-            said.append(f"group {k + 1} {where}" if said else f"group {k + 1} is largest {where}")
+            said.append(f"group {k + 1} {where}" if said else f"group {k + 1} has its largest share {where}")
     doubt = f"; but {found.doubt}" if found.doubt else ""
     return f"By {shown(found.name)}, {listed(said)}{doubt}."
 
@@ -170,27 +172,50 @@ def choice_section(context: Context) -> list[Section]:
     said: list[Block] = [Paragraph(shown(row["said"])) for row in context.about.get("chosen", ())]
     rows = context.about.get("comparison", ())
     if rows:
-        names = {"score": "mean log probability", "difference": "difference", "difference_error": "±"}
-        names |= {"times": "times one group", "groups": "groups"}
-        kept = {name: title for name, title in names.items() if name in rows[0]}
-        said.append(
-            Table(
-                "Models compared on data that they had not seen",
-                ("model", *kept.values()),
-                tuple((shown(row["model"]), *(_plain(row.get(name)) for name in kept)) for row in rows),
-                "Mean log probability of what was held out, in nats (1 more: 2.7 times as probable); "
-                "difference to the best, with its error. Times one group: how many times as probable as "
-                "under one group.",
-            )
-        )
+        said.append(_comparison_table(rows))
     return [Section("chosen", "Why this model", tuple(said))] if said else []
 
 
-def _plain(value: Any) -> str | int:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+def _comparison_table(rows: Rows) -> Table:
+    """Put all models that were compared side by side, with the best simple description as their measure."""
+    simple = [row for row in rows if row.get("kind") == "baseline"]
+    note = (
+        "Mean log probability of what was held out, in nats (1 more: 2.7 times as probable); difference "
+        "to the best model, with its standard error."
+    )
+    titles = ["mean log probability", "difference", "±"]
+    if simple:
+        base = max(simple, key=lambda row: float(row["score"]))["model"].removesuffix(" (baseline)")
+        titles.append(f"times {base}")
+        note += f" Times {shown(base)}: how many times as probable as {WORDS.get(base, 'under it')}."
+    told = []
+    for row in rows:
+        is_best = row.get("difference_error") == 0.0
+        cells = [f"{float(row['score']):.4f}", *(["best", ""] if is_best else map(_small, _gap(row)))]
+        times = [_small(row.get("times"))] if simple else []
+        groups, stable = row.get("groups"), row.get("stability")
+        told.append(
+            (
+                shown(row["model"]),
+                *cells,
+                *times,
+                "–" if groups is None else f"{groups:g}",
+                "–" if stable is None else percent(float(stable)),
+            )
+        )
+    note += " Stable: the share of the chains, or of the other restarts, that finds a member's group again."
+    title = "Models compared on data that they had not seen"
+    return Table(title, ("model", *map(shown, titles), "groups", "stable"), tuple(told), note)
+
+
+def _gap(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    return row.get("difference"), row.get("difference_error")
+
+
+def _small(value: Any) -> str:
+    """Write a number of about one, or a difference of logarithms, with digits that tell models apart."""
     return (
-        value if isinstance(value, int) else number(value) if isinstance(value, float) else str(value or "–")
+        "–" if value is None else f"{float(value):.3g}" if abs(float(value)) >= 1.0 else f"{float(value):.4f}"
     )
 
 

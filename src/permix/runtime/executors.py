@@ -28,17 +28,20 @@ class Recipe(NamedTuple):
     name: str  # what messages call it
     build: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
+    hint: str = ""  # what may be done where it cannot be made
 
     def make(self) -> Any:
         """Make the shard; errors name it."""
         try:
             return self.build(*self.arguments)
-        except (PermixError, OSError, MemoryError) as error:
-            reason = str(error) or type(error).__name__
+        except Exception as error:
+            reason = str(error)
+            if (
+                not isinstance(error, PermixError | OSError) or not reason
+            ):  # such as of a library that reads files
+                reason = f"{type(error).__name__}: {reason}".removesuffix(": ")
             named = reason if reason.startswith(self.name) else f"{self.name}: {reason}"
-            raise ShardError(
-                f"{named} (a shard; a pattern such as 'folder/*.csv' leaves files out)"
-            ) from error
+            raise ShardError(f"{named}{self.hint}") from error
 
 
 def new_token() -> str:
@@ -72,12 +75,12 @@ class Executor(Protocol):
 class Held:
     """Shards that a process keeps: the first ``most`` in memory, the others in temporary files of its own.
 
-    Sweeps go through all shards in turn, so that keeping those used last would keep none until its turn. What
-    work found out about a shard is kept in memory alone.
+    So are those for which there is no ``room``. Sweeps go through all shards in turn, so that keeping those
+    used last would keep none until its turn. What work found out about a shard is kept in memory alone.
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self.most = most
+    def __init__(self, most: int | None = None, room: Callable[[], bool] = lambda: True) -> None:
+        self.most, self._room = most, room
         self._kept: dict[str, Any] = {}
         self._files: dict[str, Path] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -93,8 +96,9 @@ class Held:
         if file is not None:
             return pickle.loads(file.read_bytes())
         made = recipe.make()  # not under the lock: others need theirs
+        room = self._room()
         with self._lock:
-            if self.most is None or len(self._kept) < self.most:
+            if room and (self.most is None or len(self._kept) < self.most):
                 self._kept[token] = made
                 return made
             if self._folder is None:

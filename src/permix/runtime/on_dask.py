@@ -9,15 +9,19 @@ takes no result along: its work goes to others, which make the shards anew.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import reduce as fold
+from time import monotonic
 from typing import Any, NamedTuple
 
 from permix.errors import DataError, ShardError
 from permix.runtime.executors import Held, InOrder, Recipe, Reduce
+from permix.runtime.fingerprint import fingerprint
+from permix.runtime.threads import at_most
 
 # How often work on one shard may be lost with its worker before something else must be wrong.
 MOST_LOSSES = 20
@@ -26,21 +30,55 @@ RESULT_SECONDS = 10.0
 WAIT_SECONDS = 60.0
 FORGET_SECONDS = 5.0
 LOOK_SECONDS = 1.0
+# How long Dask may hold work back from a worker whose memory is nearly full.
+PAUSED_SECONDS = 60.0
+# Share of a worker's memory that shards may fill with all else; Dask pauses workers at 0.8.
+MOST_FILLED = 0.5
 
-_held = Held()  # of this worker process
+
+def _is_room() -> bool:
+    """Say whether this worker has memory for another shard; Dask gives no work to one that is nearly full."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # not on a worker
+        return True
+    limit = worker.memory_manager.memory_limit
+    return not limit or worker.monitor.get_process_memory() < MOST_FILLED * limit
+
+
+_held = Held(room=_is_room)  # of this worker process
+_runs: dict[str, Sequence[Recipe]] = {}  # neighboring shards that a thread has worked on, by a name
 
 
 def _on_worker(work: Callable[[Any, Any], Any], recipe: Recipe, shared: Any) -> Any:
-    return work(_held.get(recipe), shared)
+    with at_most(1):  # a thread of Dask is a thread of permix
+        return work(_held.get(recipe), shared)
+
+
+class Unknown(NamedTuple):
+    """What a worker answers that does not know the shards it is asked about, as it has started anew."""
 
 
 def _reduced_on_worker(
-    work: Callable[[Any, Any], Any], recipes: Sequence[Recipe], shared: Any, reduce: Reduce
+    work: Callable[[Any, Any], Any], run: str, recipes: Sequence[Recipe] | None, shared: Any, reduce: Reduce
 ) -> Any:
-    return fold(reduce, (work(_held.get(recipe), shared) for recipe in recipes))
+    """Work on a run of shards; their recipes come the first time alone."""
+    if recipes is None:
+        recipes = _runs.get(run)
+        if recipes is None:
+            return Unknown()
+    _runs[run] = recipes
+    with at_most(1):
+        return fold(reduce, (work(_held.get(recipe), shared) for recipe in recipes))
 
 
 def _forget_on_worker(tokens: list[str]) -> None:
+    gone = set(tokens)
+    for run, recipes in list(_runs.items()):
+        if any(recipe.token in gone for recipe in recipes):
+            _runs.pop(run, None)  # other threads forget as well
     _held.forget(tokens)
 
 
@@ -50,6 +88,11 @@ class Task(NamedTuple):
     place: int
     group: int
     recipes: Sequence[Recipe]
+
+    @property
+    def run(self) -> str:
+        """What workers know these shards by."""
+        return fingerprint([recipe.token for recipe in self.recipes])
 
 
 class OnDask:
@@ -61,6 +104,8 @@ class OnDask:
         self.client = client
         self._n_groups = 0
         self._homes: dict[int, str] = {}  # of groups of shards: addresses of workers
+        self._told: set[tuple[str, str]] = set()  # workers, and runs of shards whose recipes they have
+        self._later: dict[Any, str] = {}  # what busy workers will forget when they are free
         self._settling = threading.Lock()  # chains run in threads of the client
 
     def map_shards(
@@ -81,13 +126,16 @@ class OnDask:
         found, losses = InOrder(reduce), Counter[int]()
 
         def submit(task: Task) -> None:
-            function, given = (
-                (_on_worker, (task.recipes[0], shared))
-                if reduce is None
-                else (_reduced_on_worker, (task.recipes, shared, reduce))
-            )
             home = self._homes[task.group]
-            waiting[self.client.submit(function, work, *given, workers=[home], pure=False)] = task, home
+            where = {"workers": [home], "pure": False}
+            if reduce is None:
+                future = self.client.submit(_on_worker, work, task.recipes[0], shared, **where)
+            else:
+                recipes = None if (home, task.run) in self._told else task.recipes
+                future = self.client.submit(
+                    _reduced_on_worker, work, task.run, recipes, shared, reduce, **where
+                )
+            waiting[future] = task, home
 
         def again(task: Task, why: BaseException | None) -> None:
             losses[task.place] += 1
@@ -103,21 +151,35 @@ class OnDask:
             submit(task)
 
         waiting: dict[Any, tuple[Task, str]] = {}
+        since: dict[str, float] = {}  # when workers were paused
         try:
             for task in tasks:
                 submit(task)
             while waiting:
                 for future in self._done(list(waiting)):
-                    task, _ = waiting.pop(future)
+                    task, home = waiting.pop(future)
                     try:
                         # A result may die with its worker after it was announced, and then never come.
                         patience = RESULT_SECONDS * (1 + losses[task.place])
-                        found.add(task.place, future.result(timeout=patience))
+                        result = future.result(timeout=patience)
+                        if isinstance(result, Unknown):
+                            self._told.discard((home, task.run))
+                            submit(task)
+                        else:
+                            self._told.add((home, task.run))
+                            found.add(task.place, result)
                     except self._lost() as error:
                         again(task, error)
                     future.cancel()
                 workers = self._alive() if waiting else {}
+                since = {worker: since.get(worker, monotonic()) for worker in self._paused() if waiting}
                 for future, (task, home) in list(waiting.items()):
+                    if monotonic() - since.get(home, math.inf) > PAUSED_SECONDS:
+                        raise ShardError(
+                            f"{task.recipes[0].name}: Dask has given worker {home} no work for "
+                            f"{PAUSED_SECONDS:.0f} s, as its memory is nearly full; restart it with a larger "
+                            "--memory-limit, make files smaller, or use more workers"
+                        )
                     if home not in workers:
                         del waiting[future]
                         future.cancel()
@@ -133,13 +195,19 @@ class OnDask:
     def _forget(self, workers: Sequence[str], tokens: list[str]) -> None:
         from distributed import wait
 
+        self._told.clear()
         # Not Client.run, which waits for ever for a worker that dies meanwhile.
-        asked = [
-            self.client.submit(_forget_on_worker, tokens, workers=[worker], pure=False) for worker in workers
-        ]
-        with suppress(TimeoutError):  # a dead worker keeps nothing
-            wait(asked, timeout=FORGET_SECONDS)
-        self.client.cancel(asked)
+        asked = {
+            self.client.submit(_forget_on_worker, tokens, workers=[worker], pure=False): worker
+            for worker in workers
+        }
+        with suppress(TimeoutError):  # one that is busy forgets later, and a dead one keeps nothing
+            wait(list(asked), timeout=FORGET_SECONDS)
+        alive, waiting = self._threads(), self._later | asked
+        self.client.cancel([each for each, worker in waiting.items() if worker not in alive])
+        self._later = {
+            each: worker for each, worker in waiting.items() if not each.done() and worker in alive
+        }
 
     def _groups(self, shards: Sequence[Recipe]) -> list[Sequence[Recipe]]:
         n = min(self._n_groups, len(shards))
@@ -205,6 +273,11 @@ class OnDask:
                 ) from None
             threads = self._threads()
         return threads or self._alive()
+
+    def _paused(self) -> list[str]:
+        """Return the addresses of workers that get no work."""
+        known = self.client.scheduler_info(n_workers=-1)["workers"]
+        return [address for address, about in known.items() if about["status"] == "paused"]
 
     def _threads(self) -> dict[str, int]:
         known = self.client.scheduler_info(n_workers=-1)["workers"]

@@ -118,13 +118,36 @@ def rows_reported_to(tell: Callable[[int, int], object]) -> Iterator[None]:
 
 @contextmanager
 def at_most(n_jobs: object) -> Iterator[None]:
-    """Let what is called within use no more threads than ``n_jobs`` allows."""
+    """Let what is called within use no more threads than ``n_jobs`` allows, and BLAS one.
+
+    Long sums that BLAS divides among threads have other last bits with another number of them, and so would
+    fits on another machine.
+    """
     before = _share.most
     _share.most = threads_here(n_jobs)
     try:
-        yield
+        with _one_thread_of_blas():
+            yield
     finally:
         _share.most = before
+
+
+_blas = threading.Lock()
+
+
+@contextmanager
+def _one_thread_of_blas() -> Iterator[None]:
+    """Have BLAS use one thread; its setting is that of the process, so the first who comes sees to it."""
+    if not _blas.acquire(blocking=False):
+        yield
+        return
+    try:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        _blas.release()
 
 
 def run_in_threads(

@@ -104,8 +104,9 @@ def finished_fit(model: Selectable, data: Any, settings: Any, smaller: Any = Non
 
 
 def n_iterations(fit: Any) -> int:
-    """Iterations of the best run; draws without a chain take one."""
-    return max(len(fit.history), 1)
+    """Iterations of the best run, or draws of each chain; draws without a chain take one."""
+    draws = getattr(fit, "draws", None)
+    return max(len(fit.history) if draws is None else int(draws.n_made), 1)
 
 
 def mean_and_errors(scores: Array, errors: Array, counts: Array) -> tuple[float, float, float]:

@@ -15,7 +15,6 @@ from permix.estimators.checks import Choice, Whole
 from permix.estimators.known import with_known
 from permix.estimators.registry import MODELS, Model, part
 from permix.estimators.selectable import Selectable
-from permix.estimators.wording import cut_short
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import RandomState, generator
@@ -95,8 +94,10 @@ class ComponentSelection:
     the name of the criterion; ``parameters`` in it, effective ones for DIC and WAIC; ``n_iter``,
     ``converged``.
 
-    Angle-based models add ``normalizer``, the one used, and ``normalizer_error``, by how much ln of the true
-    sum over rankings exceeds the one used, for the worst group with any agents (NaN above 500 items).
+    Bayesian Mallows models add ``distance``, how far agents are from the center of their group on average:
+    its elbow is another way to choose. Angle-based models add ``normalizer``, the one used, and
+    ``normalizer_error``, by how much ln of the true sum over rankings exceeds the one used, for the worst
+    group with any agents (NaN above 500 items).
     """
 
     table: pd.DataFrame
@@ -168,8 +169,9 @@ def select_components(
         As in the ``fit`` of the model.
     n_components : iterable of int
         The numbers to try. Where the best of them is the largest, larger ones follow, see ``most``.
-    model : {"mallows", "angle"} or estimator
-        :class:`MallowsMixture` or :class:`AngleMixture`; an estimator, not fitted, brings its parameters.
+    model : {"mallows", "angle", "bayes-mallows"} or estimator
+        :class:`MallowsMixture`, :class:`AngleMixture` or :class:`BayesianMallowsMixture`; an estimator, not
+        fitted, brings its parameters.
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
         "held-out": ln P of agents who were not fitted. The others fit all data and take the smallest
         value; they serve angle-based models alone. "dic" and "waic" average over the posterior (inference
@@ -267,7 +269,7 @@ def select_components(
     report = judge.table(trials)
     best, within_error = judge.best(report), judge.within_error(report)
     chosen = best if rule == "best" or within_error is None else within_error
-    _warn_of_fits(report, asked)
+    _warn_of_fits(selectable, report, asked)
     fit = fits.get(chosen)
     if (fit is None or (refit and judge.n_folds)) and not interrupted:
         fit = selectable.fit(table, asked.replaced(n_components=chosen))
@@ -330,11 +332,11 @@ def _affordable(model: Selectable, folds: list[tuple[Any, Any]], seed: int) -> l
     return kept
 
 
-def _warn_of_fits(report: pd.DataFrame, asked: Any) -> None:
+def _warn_of_fits(selectable: Selectable, report: pd.DataFrame, asked: Any) -> None:
     unsettled = report["n_groups"][~report["converged"]]
     if len(unsettled):
         said = f"the fit did not converge with {', '.join(map(str, unsettled))} group(s); raise "
-        warnings.warn(ConvergenceWarning(cut_short(said, asked.max_iter)), stacklevel=3)
+        warnings.warn(ConvergenceWarning(selectable.unsettled(said, asked)), stacklevel=3)
 
 
 def _warn_if_few(n_agents: int, n_folds: int, given: bool) -> None:

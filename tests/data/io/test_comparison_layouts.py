@@ -34,6 +34,8 @@ ARENA = "question,model_a,model_b,winner,judge\n1,x,y,{},ann\n2,y,z,{},ann\n3,x,
         ("model_a", "model_b", "model_a", "model_b"),
         ("A", "B", "a", "b"),
         ("[[A]]", "[[B]]", "[[A]]", "[[B]]"),
+        ("A>>B", "[[B>A]]", "A > B", "A<B"),
+        ("model_a>model_b", "model_a<model_b", "B<<A", "B≻A"),
         ("1", "2", "1", "2"),
         ("x", "z", "x", "x"),
     ],
@@ -42,6 +44,37 @@ def test_winners_by_side_or_by_name(read, winners):
     votes = read(ARENA.format(*winners))
     assert stated(votes) == {"ann": [("x", "y"), ("x", "y"), ("z", "y")], "bob": [("x", "z")]}
     assert votes.pairwise_counts(closure=False)[0, 1] == 2  # what is stated twice has two votes
+
+
+def test_verdicts_that_name_both_sides_are_no_rankings(read):
+    votes = read(ARENA.format("A>>B", "A=B", "tie", "B>A"))
+    assert stated(votes) == {"ann": [("x", "y")], "bob": [("x", "z")]}
+    assert audit(votes) == {"ties": 2}
+    with pytest.raises(DataError, match="A>C"):
+        read(ARENA.format("A>>B", "A>C", "tie", "B>A"))
+
+
+def test_counts_are_of_agents_where_nobody_is_named(read):
+    text = "model_a,model_b,winner{},count\nx,y,model_a{},30\nx,y,model_b{},12\nx,y,tie{},5\n"
+    votes = read(text.format("", *[""] * 3))
+    assert votes.counts.tolist() == [30, 12]
+    assert votes.n_agents == 42
+    assert audit(votes) == {"ties": 5, "no column names the agents": 42}
+    of_one = read(text.format(",judge", *[",ann"] * 3), on_cycle="keep")
+    assert of_one.n_agents == 1
+    assert of_one.pairwise_counts(closure=False)[0, 1] == 30
+    tasks = "task,item,chosen,count\n1,x,1,4\n1,y,0,{}\n2,y,1,3\n2,x,0,3\n"
+    assert read(tasks.format(4)).counts.tolist() == [4, 3]
+    with pytest.raises(DataError, match="line 3: the rows of a task have different counts"):
+        read(tasks.format(5))
+
+
+@pytest.mark.parametrize(
+    "names", ["B1,W1,B2,W2", "best_1,worst_1,best_2,worst_2", "Most1,Least1,Most2,Least2"]
+)
+def test_answers_with_the_number_of_the_task_behind_are_no_ranks(read, names):
+    with pytest.raises(DataError, match="no column says which items it showed"):
+        read(f"ID,{names}\n1,2,3,1,4\n2,1,2,3,4\n")
 
 
 def test_ties_are_counted(read):

@@ -32,6 +32,7 @@ DIVIDED = {
     "cdf": r'\{"CVRSnapshot".*?(?=, \{"CVRSnapshot"|\], "Election")',
     "cdf_xml": r"<CVR>.*?</CVR>",
     "clear_ballot": r"(?m)^[0-9]+,B.*$",
+    "dominion_csv": r"(?m)^[0-9]+,2,.*$",
     "votekit": r"(?m)^.*,&,1\.0,&$",
     "rank_columns": r"(?m)^[0-9]+,P.*$",
 }
@@ -189,7 +190,7 @@ SHARED = ("votes.csv", "battles.csv", "ratings.csv")
 @pytest.mark.parametrize("name", [*DIVIDED, "hart"])
 def test_formats_of_ballots(name, n_copies, tmp_path):
     path, file, pattern = ballots_file(name, tmp_path)
-    options = {"contest": "Mayor"} if path.is_dir() else {}
+    options = {"contest": "Mayor"} if path.is_dir() or name == "dominion_csv" else {}
     look_at_copies(path, file, pattern, options, seed=3, n_copies=n_copies)
 
 

@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 
+import permix
 from permix import read_cells
 from permix.data import read_table
 from permix.data.io.frames import read_frame
@@ -184,3 +185,40 @@ class TestOtherColumns:
     def test_ignored_columns_must_be_there(self, put):
         with pytest.raises(DataError, match="there is no column 'ward' to ignore"):
             read_table(put(self.BALLOTS), ignore="ward")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "items"),
+    [
+        (",Ranking,,\nid,1,2,3\n7,Ann,Bo,Cy\n8,Bo,Cy,Ann\n", {}, ("Ann", "Bo", "Cy")),
+        (
+            "Drinks,,,Colors,\ntea,milk,cola,red,blue\n1,2,3,1,2\n2,1,3,2,1\n",
+            {"contest": "Colors"},
+            ("red", "blue"),
+        ),
+    ],
+)
+def test_names_over_several_columns_as_merged_cells_have_them(tmp_path, text, options, items):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.warns(PermixWarning, match="lines 1 to 2 together name the columns"):
+        votes = permix.read(path, **options)
+    assert votes.items == items
+    assert [votes.items[item] for item in votes.orders[0]] == list(items)
+
+
+def test_a_title_above_ballots_is_no_name_over_columns(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("Ranking,,\nAnn,Bo,Cy\nBo,Ann,Cy\n")
+    with pytest.warns(PermixWarning, match="taken for a title"):
+        votes = permix.read(path)
+    assert votes.n_agents == 2
+
+
+def test_options_that_nothing_has_are_named(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("precinct,rank1,rank2\nN,Ann,Bo\nS,Bo,Ann\n")
+    with pytest.raises(DataError, match="no option 'group_column'; there is 'group_columns'"):
+        permix.read(path, group_column="precinct")
+    with pytest.raises(DataError, match="no option 'what'; there are agent_column, "):
+        permix.read(path, what=1)

@@ -95,3 +95,37 @@ def test_numbers_with_commas_never_become_names_of_rows(tmp_path):
     path.write_text("Tea\tMilk\n1,500\t2\n3,250\t1\n")
     with pytest.raises(DataError, match=r"line 2, column 'Tea': '1,500' could have decimals"):
         permix.read_cells(path)
+
+
+@pytest.mark.parametrize("rows", [([2, 0, 1], [0, 1, 2]), ([2, 1, 3], [1, 2, 3])])
+@pytest.mark.parametrize("called", ["ranks", "ranking"])
+def test_lists_of_numbers_may_be_ranks(read, rows, called):
+    text = "".join(f'{{"id": {at}, "{called}": {row}}}\n' for at, row in enumerate(rows))
+    with pytest.raises(DataError, match="could list items, best first, or hold the rank of each item"):
+        read(text, "x.jsonl")
+    votes = read(text, "x.jsonl", layout="orders")
+    assert [votes.items[item] for item in votes.orders[0]] == rows[0]
+    assert read(text.replace(called, "order"), "x.jsonl").n_items == 3  # named so, it lists items
+    assert read(text.replace(f"{rows[0]}", "[7, 3, 9]"), "x.jsonl").n_items == 6 - (3 in rows[1])
+
+
+def test_columns_of_several_questions_are_no_ordering(read):
+    text = "Voter,President 1,President 2,Clerk 1,Clerk 2\n1,Ann,Bo,Di,Ed\n2,Bo,Ann,Ed,Di\n"
+    with pytest.raises(DataError, match=r"several questions, 'President', 'Clerk'.*ignore='Clerk 1'"):
+        read(text, layout="orders")
+    assert read(text, layout="orders", ignore=["Clerk 1", "Clerk 2"]).items == ("Ann", "Bo")
+
+
+@pytest.mark.parametrize("called", ["Rank {} {}", "{}. choice {}", "{}th {}"])
+def test_columns_of_several_questions_with_the_number_before(read, called):
+    names = ",".join(called.format(rank, office) for office in ("Mayor", "Clerk") for rank in (1, 2))
+    with pytest.raises(DataError, match="several questions"):
+        read(f"{names}\nAnn,Bo,Di,Ed\nBo,Ann,Ed,Di\n", layout="orders", header=True)
+
+
+def test_the_worst_item_is_not_above_those_that_are_not_listed(read):
+    with pytest.raises(DataError, match="'worst' is below the items that a row does not list"):
+        read("person,best,worst\na,tea,cola\nb,milk,tea\n", layout="orders")
+    assert read("person,best,worst\na,tea,cola\nb,milk,tea\n", layout="orders", ignore="worst").n_items == 2
+    whole = read("person,best,middle,worst\na,tea,milk,cola\nb,milk,cola,tea\n", layout="orders")
+    assert [whole.items[item] for item in whole.orders[0]] == ["tea", "milk", "cola"]

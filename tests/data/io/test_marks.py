@@ -73,3 +73,26 @@ def test_options_that_voters_may_prefer_are_items(path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert set(permix.read(path).items) == {"Ann", "None of the above", "None of these candidates"}
+
+
+LINES = "ballot,precinct,rank,candidate\n1,N,1,Ann\n1,N,2,{}\n1,N,3,Bo\n2,S,1,Bo\n2,S,2,Ann\n3,S,1,{}\n"
+
+
+@pytest.mark.parametrize("mark", [*MARKS, "skipped", "undervote"])
+def test_in_a_table_with_a_line_for_each_rank(path, mark):
+    path.write_text(LINES.format(mark, mark), encoding="utf-8")
+    votes = permix.read(path, group_columns=["precinct"])
+    assert votes.items == ("Ann", "Bo")
+    assert votes.agents.tolist() == [1, 2]
+    assert votes.covariates["precinct"].tolist() == ["N", "S"]
+    assert votes.prefers(0, "Ann", "Bo")
+    told = votes.metadata["CLEANING"]
+    assert [(entry["ballots"], entry["left_out"]) for entry in told] == [(2, 0), (1, 1)]
+    assert told[0]["which"] == (mark,)
+
+
+@pytest.mark.parametrize("mark", ["overvote", "Over Vote (2)"])
+def test_overvotes_in_a_table_with_a_line_for_each_rank(path, mark):
+    path.write_text(LINES.format(mark, mark), encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 3: .* is a mark and no item"):
+        permix.read(path)

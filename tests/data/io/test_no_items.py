@@ -207,9 +207,25 @@ def test_approval_in_words_of_truth(put):
 
 def test_answers_that_were_previews_are_told(put):
     text = "StartDate,Status,ResponseId,R [P],R [S]\n1/5,IP Address,a,1,2\n1/5,Survey Preview,b,2,1\n"
-    assert "1 rows are previews" in told(lambda: permix.read(put(text)))[1]
+    assert "1 row is a preview" in told(lambda: permix.read(put(text)))[1]
 
 
 def test_warnings_are_of_permix(put):
     with pytest.warns(PermixWarning, match="group_columns"):
         permix.read_cells(put("id,gender,P,S\n1,1,4,5\n2,2,3,1\n"))
+
+
+def test_ratings_whose_names_say_that_1_is_the_best(put):
+    text = "name,Rate [tea (1 = best)],Rate [milk (1 = best)]\nann,5,3\nbo,2,4\n"
+    with pytest.raises(DataError, match="the lowest number is the best, and of ratings the highest is"):
+        permix.read(put(text), layout="ratings")
+    votes = permix.read(put(text), layout="ratings", categories=["1", "2", "3", "4", "5"])
+    assert votes.pairwise_counts().tolist() == [[0, 1], [1, 0]]
+    question = "name,Rate (1 is best) [tea],Rate (1 is best) [milk]\nann,5,3\nbo,2,4\n"
+    with pytest.raises(DataError, match="'Rate \\(1 is best\\) \\[tea\\]' says"):
+        permix.read(put(question), layout="ratings")
+
+
+def test_sides_without_a_column_of_winners(put):
+    with pytest.raises(DataError, match="two sides of comparisons, and no column is called"):
+        permix.read(put("model_left,model_right,human_vote\nx,y,left\ny,z,right\n"))

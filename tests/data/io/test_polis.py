@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import permix
+from permix import read_cells
 from permix.errors import DataError, FileFormatError
 
 VOTES = """timestamp,datetime,comment-id,voter-id,vote
@@ -195,3 +196,16 @@ def test_statements_are_no_votes(tmp_path):
     path.write_text("timestamp,datetime,comment-id,author-id,agrees,comment-body\n1,x,0,3,5,Tea is better\n")
     with pytest.raises(DataError, match=r"statements of a Polis conversation, and no votes; read votes\.csv"):
         permix.read(path)
+
+
+def test_signs_that_are_turned_around_are_refused(tmp_path):
+    path = tmp_path / "participants-votes.csv"
+    names = "participant,group-id,n-comments,n-votes,n-agree,n-disagree,0,1,2"
+    text = names + "\n1,0,0,3,{},{},1,1,-1\n2,,0,1,{},0,1,,\n"
+    path.write_text(text.format(2, 1, 1))
+    assert len(read_cells(path).values) == 4
+    path.write_text(text.format(1, 2, 0))
+    with pytest.raises(FileFormatError, match="the signs seem to be turned around"):
+        read_cells(path)
+    path.write_text(text.format(2, 1, 0))  # a comment that was taken out may be counted, or not
+    assert len(read_cells(path).values) == 4

@@ -184,6 +184,24 @@ def test_addresses_and_agents_in_two_shards(tmp_path):
         memory.rm("/votes", recursive=True)
 
 
+def test_addresses_within_others(tmp_path):
+    pytest.importorskip("fsspec")
+    from zipfile import ZipFile
+
+    with ZipFile(tmp_path / "votes.zip", "w") as archive:
+        for name in "ab":
+            archive.writestr(f"part-{name}.csv", "rank1,rank2\nAnn,Bo\nBo,Ann\n")
+        archive.writestr("_SUCCESS", "")
+    beyond = f"::file://{tmp_path}/votes.zip"
+    for address in ("zip://", "zip://*.csv"):
+        assert read_sharded(address + beyond).n_agents == 4
+    assert read_sharded("zip://part-b.csv" + beyond).n_agents == 2
+    with pytest.raises(ShardError, match=r"zip://part-c\.csv.*: there is no file"):
+        read_sharded("zip://part-c.csv" + beyond)
+    with pytest.raises(DataError, match=r"abc://votes: Protocol not known: abc"):
+        read_sharded("abc://votes")
+
+
 def test_names_in_two_shards_are_found_among_very_many(monkeypatch):
     """Names below the largest hash that every shard gave are compared, which are a sample of all."""
     from permix.data.shards import names
@@ -194,7 +212,65 @@ def test_names_in_two_shards_are_found_among_very_many(monkeypatch):
     shards[2][:500] = shards[0][:500]
     said = names.said_of_several([names.some_of(each) for each in shards], "abc", "agent")
     assert "is in a and in c" in said
-    assert names.some_of(np.arange(10)) == names.some_of(np.arange(1, 11)) == names.NO_NAMES
+    assert names.some_of(None) == names.NO_NAMES
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        (range(10), range(1, 11), False),  # each counts its rows
+        (range(1, 11), range(10, 20), True),  # a file that was cut in two within an agent
+        (range(1, 11), range(11, 20), False),
+        (["1", "2"], ["2", "3"], True),
+    ],
+)
+def test_numbers_that_count_rows_are_no_names(first, second, found):
+    from permix.data.shards import names
+
+    both = [names.some_of(np.array(each)) for each in (first, second)]
+    assert bool(names.said_of_several(both, "ab", "agent")) == found
+
+
+def test_shards_without_rows_are_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text("rank1,rank2\nAnn,Bo\nBo,Ann\n")
+    (tmp_path / "b.csv").write_text("rank1,rank2\n")
+    (tmp_path / "c.csv").write_text("rank1,rank2\nAnn,\n")  # nobody is left of it
+    with pytest.warns(
+        PermixWarning, match=r"2 of 3 shards have no rows, and are left out: .*b\.csv', .*c\.csv'"
+    ):
+        data = read_sharded(tmp_path, min_answers=2)
+    assert (data.n_shards, data.n_agents) == (1, 2)
+    assert data.digest == read_sharded(tmp_path / "a.csv", min_answers=2).digest
+    (tmp_path / "a.csv").unlink()
+    with pytest.raises(
+        ShardError, match=r"no shard has rows; of .*b\.csv it was said: a header, but no rows"
+    ):
+        read_sharded(tmp_path, min_answers=2)
+    (tmp_path / "b.csv").write_text("")  # cut off, perhaps
+    with pytest.raises(ShardError, match=r"b\.csv: the file is empty"):
+        read_sharded(tmp_path)
+
+
+def test_what_other_libraries_say_is_told_with_the_shard(tmp_path):
+    def broken():
+        raise KeyError("no such column")
+
+    with pytest.raises(ShardError, match=r"^partition 1: KeyError: 'no such column'$"):
+        Sharded([("partition 0", lambda: permix.Rankings.from_orders([[0, 1]])), ("partition 1", broken)])
+    (tmp_path / "a.csv").write_text("rank1,rank2\nAnn,Bo\nBo,Ann\n")
+    with pytest.raises(DataError, match=r"a\.csv is given 2 times"):
+        read_sharded([tmp_path / "a.csv", tmp_path / "a.csv"])
+
+
+def test_warnings_for_programmers_are_not_repeated():
+    def warns():
+        warnings.warn("inplace is deprecated", DeprecationWarning, stacklevel=1)
+        warnings.warn("row 3 is odd", PermixWarning, stacklevel=1)
+        return permix.Rankings.from_orders([[0, 1]])
+
+    with pytest.warns(PermixWarning) as caught:
+        Sharded([("one", warns)])
+    assert [str(each.message) for each in caught] == ["one: row 3 is odd"]
 
 
 def test_partitions_of_dask(votes):
@@ -208,5 +284,13 @@ def test_partitions_of_dask(votes):
     frame = pd.DataFrame({"rank1": ["Ann", "Bo", "Cy", "Cy"], "rank2": ["Bo", "Cy", "Ann", "Bo"]})
     data = read_sharded(frames.from_pandas(frame, npartitions=2))
     assert (data.n_shards, data.n_agents, data.items) == (2, 4, ("Ann", "Bo", "Cy"))
+    few = dask.bag.from_sequence([["a", "b"], ["b", "a"], ["c", "a"], ["a", "c"]], npartitions=4)
+    with pytest.warns(PermixWarning, match="1 of 4 shards has no rows, and is left out: 'partition 2'"):
+        some = read_sharded(few.filter(lambda order: order[0] != "c"))
+    assert (some.n_shards, some.n_agents) == (3, 3)
+    with pytest.raises(
+        ShardError, match="partition 0: row 1: a bag holds lists of items, best first, not str"
+    ):
+        read_sharded(dask.bag.from_sequence(["Ann", "Bo"], npartitions=2))
     short = read_sharded(dask.bag.from_sequence(lists, npartitions=5), min_answers=3)
     assert short.n_agents == sum(len(order) >= 3 for order in lists)

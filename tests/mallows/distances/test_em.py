@@ -11,11 +11,11 @@ import permix
 from permix import MallowsMixture, Preferences, Rankings
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.distances.centers import centers_for
 from permix.distributions.distances.names import DISTANCES
 from permix.distributions.distances.normalizer import normalizer
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.climbs import Follow
-from permix.mallows.distances.centers import centers_for
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import posterior_of
 from permix.mallows.restarts import rows_of

@@ -14,8 +14,8 @@ class KDEParameters(RunParameters):
     dispersion: float | Literal["cv"] = declare(
         "cv",
         Real(least=0.0, most=1.0, special=("cv",)),
-        'Width φ of the bumps, from 0 (none) to 1 (all rankings alike); "cv" chooses it by the likelihood of '
-        "agents left out, one at a time.",
+        'Width φ of the bumps, from 0 (none) to 1 (all rankings equally probable); "cv" chooses it by the '
+        "likelihood of agents left out, one at a time.",
         positional=True,
     )
     n_samples: int = declare(

@@ -48,7 +48,15 @@ from permix.data.io.table_columns import (
 )
 from permix.data.io.text_files import PathLike, check_file, plain_suffix
 from permix.data.labels import Array, Label, as_column, as_objects, factorize, repeats
-from permix.errors import Argument, DataError, ParameterError, PermixWarning, Wording, about_parameters
+from permix.errors import (
+    Argument,
+    DataError,
+    NoRows,
+    ParameterError,
+    PermixWarning,
+    Wording,
+    about_parameters,
+)
 
 LAYOUTS = ("auto", "wide", "long")
 RowColumn = str | Literal[False] | None
@@ -272,7 +280,7 @@ def _cells_of_table(
     from_text: bool = False,
 ) -> Cells:
     if not table.columns or table.n_rows == 0:
-        raise DataError(f"{table.source}: there are no rows")
+        raise NoRows(f"{table.source}: there are no rows")
     if layout == "auto":
         layout = _layout(table, row_column)
     if layout == "long":

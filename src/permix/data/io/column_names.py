@@ -7,6 +7,10 @@ from collections.abc import Sequence
 
 from permix.data.labels import Label
 
+# Blanks before something that is searched for. Where a run of blanks is followed by something else, a search
+# for ``\s*x`` would begin anew at each of them, in time that grows with their square.
+BLANKS = r"(?:(?<!\s)\s++)?"
+
 
 def plain(name: Label) -> str:
     """Column name in lower case without blanks, dots, dashes and underscores."""
@@ -53,7 +57,7 @@ _PERHAPS_AGENT = (frozenset(["ballot", "response"]), frozenset(["id", "name", "#
 # What a place in an ordering is called in German, French, Spanish, Portuguese, Italian and Dutch, and what
 # stands after its number there: ``1er choix``, ``2ª opción``. Compared after `plain`.
 FOREIGN_PLACE = (
-    "wahl|platz|choix|préférence|preferencia|preferência|preferenza|voorkeur|opci[óo]n|elecci[óo]n|"
+    "wahl|platz|präferenz|priorität|priorité|prioridad|prioridade|priorità|prioriteit|choix|préférence|preferencia|preferência|preferenza|voorkeur|opci[óo]n|elecci[óo]n|"
     "op[çc][ãa]o|escolha|scelta|keuze"
 )
 FOREIGN_ORDINAL = "er|ère|ere|re|nde|[eè]me|ième|e|[ªº°]"

@@ -19,7 +19,15 @@ from permix.data.io.column_names import ABOUT_AGENTS, USUAL_NAMES, plain
 from permix.data.io.containers.lines import Lines
 from permix.data.io.table_columns import BLANK, DECIMAL_COMMA, DECIMAL_COMMAS_BESIDE, refuse_same_names
 from permix.data.io.text_files import PathLike, shorten
-from permix.errors import Argument, DataError, FileFormatError, Message, PermixWarning, about_parameters
+from permix.errors import (
+    Argument,
+    DataError,
+    FileFormatError,
+    FileWithoutRows,
+    Message,
+    PermixWarning,
+    about_parameters,
+)
 
 # Not "None" or "none", which are answers that people give.
 NOTHING = BLANK
@@ -65,7 +73,7 @@ def split_header(
         return None, lines
     refuse_same_names(path, fields[0], numbers[0])
     if len(fields) == 1:
-        raise FileFormatError(f"{path}: a header, but no rows after it", path)
+        raise FileWithoutRows(f"{path}: a header, but no rows after it", path)
     return fields[0], lines._replace(numbers=numbers[1:], fields=fields[1:])
 
 

@@ -28,6 +28,8 @@ from permix.errors import Argument, DataError, FileFormatError
 
 VOTES = ("timestamp", "comment-id", "voter-id", "vote")
 WIDE = ("participant", "group-id", "n-comments", "n-votes", "n-agree", "n-disagree")
+# Which columns count the votes of a participant.
+COUNTED = {"1": "n-agree", "-1": "n-disagree"}
 # Characters in which names of columns are looked for.
 MOST_NAMES = 10_000
 # What the files write for each vote.
@@ -219,18 +221,38 @@ def _wide(
             said = f"column {names[place]!r} is no statement, which have numbers, and none that Polis writes"
             raise DataError(f"{path}: {said}; leave it out with ", Argument("ignore", names[place]))
     seen: set[str] = set()
+    told = {"1": 0, "-1": 0}  # by the columns that count votes
+    counted = {vote: names.index(name) for vote, name in COUNTED.items() if name in names}
     for line in lines:
         if not line:
             continue
         if len(line) != len(names):
             raise _wrong(path, lines, f"{len(line)} entries under {len(names)} names")
+        for vote, place in counted.items():
+            told[vote] += int(line[place]) if line[place].isdecimal() else 0
         if line[who] in seen:
             raise _wrong(path, lines, f"participant {line[who]!r} has a line already")
         seen.add(line[who])
         for place in statements:
             if line[place].strip():
                 cells[line[who], names[place]] = _vote(path, lines, line[place])
+    if len(counted) == 2:
+        _refuse_turned_signs(path, list(cells.values()), told)
     return cells, f" without {', '.join(dict.fromkeys([*WIDE[1:], *ignore]))}"
+
+
+def _refuse_turned_signs(path: PathLike, votes: list[str], told: dict[str, int]) -> None:
+    """Refuse votes whose signs are the other way around than the columns that count them say."""
+    found = {vote: votes.count(vote) for vote in told}
+    as_told = abs(found["1"] - told["1"]) + abs(found["-1"] - told["-1"])
+    turned = abs(found["1"] - told["-1"]) + abs(found["-1"] - told["1"])
+    if turned < as_told:
+        raise FileFormatError(
+            f"{path}: there are {found['1']:,} votes of 1 and {found['-1']:,} of -1, but n-agree and "
+            f"n-disagree add up to {told['1']:,} and {told['-1']:,}: the signs seem to be turned around. "
+            "Multiply the votes by -1, or, if they are right, take these two columns out",
+            path,
+        )
 
 
 def _vote(path: PathLike, lines: Iterable[list[str]], text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
@@ -213,8 +214,21 @@ _KINDS = {
 }
 
 
+def _known_options() -> set[str]:
+    """Return all that some reader takes, other than paths."""
+    readers = (*READERS.values(), tables.from_frame)
+    taken = {name for reader in readers for name in inspect.signature(reader).parameters}
+    return taken - {"path", "frame", "options"} | {"contest", "sheet", "item_table", *CLEANING}
+
+
 def _refuse_options(path: PathLike, unknown: list[str], kind: str) -> None:
     """Refuse options of other kinds of files."""
+    known = _known_options()
+    for name in unknown:
+        if name not in known:
+            close = difflib.get_close_matches(name, sorted(known), 1)
+            said = f"; there is {close[0]!r}" if close else f"; there are {', '.join(sorted(known))}"
+            raise DataError(f"there is no option {name!r}{said}")
     others = " or ".join(_KINDS[other] for other in ("preflib", "table", "ballots") if other != kind)
     for name in unknown:
         with about_parameters():

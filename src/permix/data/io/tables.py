@@ -29,7 +29,14 @@ from permix.data.io.headers import (
 )
 from permix.data.io.layouts import comparisons, detection, lists, no_items
 from permix.data.io.layouts.counts import could_count, counts_of, refuse_what_may_count
-from permix.data.io.layouts.long import FILL, agents_of_rows, read_compared, read_pairs, read_ratings
+from permix.data.io.layouts.long import (
+    FILL,
+    agents_of_rows,
+    read_compared,
+    read_pairs,
+    read_ratings,
+    without_marks,
+)
 from permix.data.io.layouts.wide import (
     read_orders,
     read_ranks,
@@ -44,7 +51,7 @@ from permix.data.io.text_files import PathLike
 from permix.data.labels import Array, Label, clean_items, repeats
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, PermixWarning
+from permix.errors import Argument, DataError, NoRows, PermixWarning
 
 Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
@@ -265,7 +272,7 @@ def from_table(
     if unlisted not in (None, "below", "unknown"):
         raise DataError(f"unlisted is 'below' or 'unknown', not {unlisted!r}")
     if table.n_rows == 0:
-        raise DataError(f"{table.source}: there are no rows")
+        raise NoRows(f"{table.source}: there are no rows")
     names = None if items is None else clean_items(items)
     count = table.find(count_column, "count")
     if count is not None and count_column is None and not could_count(table, count):
@@ -325,8 +332,15 @@ def from_table(
         refuse_what_may_count(table, set(unread) - {long_rank})
         no_items.refuse_what_may_rate(table, agent, long_rank)
         note["LAYOUT"] = "ranks, one a line"
+        kept, left_out = without_marks(table, agent)
+        if kept is not None:
+            table, counts = table.take(kept), counts[kept]
+            covariates = covariates.take(kept) if covariates else covariates
         ids = table.filled(agent, FILL)
         found = read_ratings(table, names, ids, counts, unlisted or "below", None, rank=long_rank)
+        if left_out:
+            audit = [*(entry._asdict() for entry in left_out), *found.metadata.get("CLEANING", ())]
+            found = found._replaced(metadata={**found.metadata, "CLEANING": audit})
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout in ("auto", "ranks") and not is_long and not _are_places(table, wide):
         table = rank_words.with_ranks(table, wide, layout)
@@ -342,7 +356,7 @@ def from_table(
     if layout in comparisons.COMPARED:
         if agent_column is None and comparisons.holds_answers(table, layout, agent):
             agent, note["TABLE"]["agent"] = None, None
-        stated = comparisons.compared(table, layout, agent, ties)
+        stated = comparisons.compared(table, layout, agent, ties, counts)
         found = read_compared(table, names, agent, counts, stated, on_cycle)
         if not covariates:
             return found
@@ -353,6 +367,8 @@ def from_table(
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout == "ratings" and not table.places("item"):
         detection.refuse_few_columns(table, wide)
+        if categories is None:
+            detection.refuse_ratings_downward(table, wide, note["TABLE"]["columns"])
         if names is None:
             no_items.refuse_beside_ratings(table, wide, note["TABLE"]["columns"])
         spoken = _Spoken.of(table, wide, counts, covariates)

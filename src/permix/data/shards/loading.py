@@ -15,9 +15,10 @@ from permix.data.labels import Array, Label
 from permix.data.more_items import over_more_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.data.shards.names import SomeNames, some_of
+from permix.data.shards.names import NO_NAMES, SomeNames, some_of
+from permix.data.shards.notes import said_to_users
 from permix.data.shards.sources import Table
-from permix.errors import DataError
+from permix.errors import DataError, NoRows
 from permix.runtime.fingerprint import digest
 
 # Warnings can be caught in one thread at a time; reading keeps the interpreter busy anyway.
@@ -35,6 +36,11 @@ class Facts(NamedTuple):
     cleaned: tuple[tuple[str, int], ...]  # what cleaning did, and to how many ballots
     names: SomeNames  # some ids of agents
     digest: str  # of all that it says
+
+    @classmethod
+    def of_nobody(cls, why: str) -> Facts:
+        """Return the facts of a shard that has no rows."""
+        return cls((), 0, 0, "", (why,), (), NO_NAMES, "")
 
 
 class Chosen(NamedTuple):
@@ -75,7 +81,10 @@ def facts_of(source: Callable[[], Table]) -> Facts:
     """Read a shard and say what is in it."""
     with READING, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        table = _checked(source())
+        try:
+            table = _checked(source())
+        except NoRows as error:
+            return Facts.of_nobody(str(error))
     listed = table.lengths if isinstance(table, Rankings) else np.diff(table.level_indptr)
     below = table.unlisted_below if isinstance(table, Rankings) else table.rest_below
     open_rows = below[(listed > 0) & (listed < table.n_items)]
@@ -83,7 +92,7 @@ def facts_of(source: Callable[[], Table]) -> Facts:
     unlisted = "" if not len(open_rows) else kinds[bool(open_rows[0])]
     if unlisted and not (open_rows == open_rows[0]).all():
         unlisted = "mixed"
-    notes = tuple(dict.fromkeys(str(each.message) for each in caught))
+    notes = said_to_users(caught)
     audit = table.metadata.get("CLEANING") or []
     steps = tuple((f"{step['found']}: {step['done']}", int(step["ballots"])) for step in audit)
     n_agents, names = int(np.sum(table.counts)), some_of(table._agents)
@@ -175,7 +184,7 @@ def _checked(table: Any) -> Table:
     if not isinstance(table, Rankings | Preferences):
         raise DataError(f"it holds {type(table).__name__}, but shards hold rankings or preferences")
     if not len(table):
-        raise DataError("there are no rows")
+        raise NoRows("there are no rows")
     if isinstance(table, Preferences) and not table.consistent.all():
         row = int(np.argmin(table.consistent))
         raise DataError(f"{table.row_name(row)} contradicts itself; leave such rows out with on_cycle='drop'")

@@ -18,10 +18,10 @@ from permix.data.cleaning import Rules
 from permix.data.cleaning_candidates import least_support, too_few
 from permix.data.labels import Array, some_names
 from permix.data.shards.loading import READING, Was
-from permix.data.shards.names import SomeNames, said_of_several, some_of
-from permix.data.shards.notes import repeat_notes
-from permix.data.shards.sources import Options, Partition, executor_of, fetched, sources_of
-from permix.errors import Argument, DataError, PermixWarning, ShardError
+from permix.data.shards.names import NO_NAMES, SomeNames, said_of_several, some_of
+from permix.data.shards.notes import repeat_notes, said_to_users, without_empty
+from permix.data.shards.sources import Options, Partition, executor_of, fetched, looks_at, sources_of
+from permix.errors import Argument, DataError, NoRows, PermixWarning, ShardError
 from permix.runtime.executors import Executor, Here, Recipe, Reduce, new_token
 from permix.runtime.fingerprint import digest
 
@@ -96,7 +96,10 @@ def cell_facts(source: CellSource) -> CellFacts:
     """Read a shard and say what is in it."""
     with READING, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        cells = source()
+        try:
+            cells = source()
+        except NoRows as error:
+            return CellFacts(None, 0, 0, 0, False, (), NO_NAMES, (str(error),), "")
     values = tuple(sorted(set(cells.values.tolist())))
     return CellFacts(
         cells.column_names,
@@ -106,7 +109,7 @@ def cell_facts(source: CellSource) -> CellFacts:
         cells.is_text,
         values if len(values) <= MOST_VALUES else None,
         some_of(cells.row_names),
-        tuple(dict.fromkeys(str(each.message) for each in caught)),
+        said_to_users(caught),
         _digest(cells),
     )
 
@@ -181,13 +184,12 @@ class ShardedCells:
         if not sources:
             raise DataError("there are no shards")
         self.executor = Here() if executor is None else executor
-        names, token = [name for name, _ in sources], new_token()
-        looks = [
-            Recipe(f"{token}-facts-{at}", name, cell_facts, (source,))
-            for at, (name, source) in enumerate(sources)
-        ]
-        facts: list[CellFacts] = self.executor.map_shards(_as_it_is, looks)
+        token = new_token()
+        looks = looks_at(sources, cell_facts, token)
+        found_in_all: list[CellFacts] = self.executor.map_shards(_as_it_is, looks)
         self.executor.forget(looks)
+        sources, facts = without_empty(sources, found_in_all)
+        names = [name for name, _ in sources]
         self.digest = digest({"shards": np.array([each.digest for each in facts], dtype=object)})
         self.column_names, self.n_columns = _all_columns(facts, names)
         self.is_text = _are_text(facts, names)

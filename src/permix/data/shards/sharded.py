@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,8 +33,8 @@ from permix.data.shards.loading import (
     support,
 )
 from permix.data.shards.names import said_of_several
-from permix.data.shards.notes import repeat_notes
-from permix.data.shards.sources import File, Partition, Rows, executor_of, sources_of
+from permix.data.shards.notes import repeat_notes, without_empty
+from permix.data.shards.sources import File, Partition, Rows, executor_of, looks_at, sources_of
 from permix.errors import Argument, DataError, PermixWarning, ShardError
 from permix.files import PathLike
 from permix.runtime.executors import Executor, Here, Recipe, Reduce, new_token
@@ -42,6 +42,7 @@ from permix.runtime.fingerprint import digest, fingerprint
 from permix.runtime.journal import Journal
 
 Source = File | Rows | Partition
+Part = TypeVar("Part")
 
 
 class Sharded:
@@ -74,12 +75,10 @@ class Sharded:
         self.executor = Here() if executor is None else executor
         token = new_token()
         # Whole tables are not kept here: a shard is read once for its facts, and again to be worked on.
-        looks = [
-            Recipe(f"{token}-facts-{at}", name, facts_of, (source,))
-            for at, (name, source) in enumerate(sources)
-        ]
-        facts: list[Facts] = self.executor.map_shards(_as_it_is, looks)
+        looks = looks_at(sources, facts_of, token)
+        found_in_all: list[Facts] = self.executor.map_shards(_as_it_is, looks)
         self.executor.forget(looks)
+        sources, facts = without_empty(sources, found_in_all)
         names = [name for name, _ in sources]
         self.digest = digest({"shards": np.array([each.digest for each in facts], dtype=object)})
         self.items = found = _all_items(facts, names, items)
@@ -202,8 +201,8 @@ class Sharded:
 
     def distinct(self, most: int) -> Preferences | None:
         """Return what agents say, in rows that differ, with counts; None where there are over ``most``."""
-        found: Preferences | None = self.map(_rows_up_to, most, partial(_joined, most=most))
-        return found
+        found: Parts[Preferences] | None = self.map(_rows_up_to, most, partial(_joined, most=most))
+        return None if found is None else _collapsed(found, most)
 
     def sample(self, n: int, key: Array) -> Preferences:
         """Return ``n`` agents drawn at random, in their order; the same however agents are divided."""
@@ -211,8 +210,8 @@ class Sharded:
 
     def chosen(self, n: int, key: Array) -> Chosen:
         """Return ``n`` agents drawn at random, one row each, with their places among all."""
-        drawn: Chosen = self.map(_chosen, (key, n), partial(_smallest, most=n))
-        return drawn
+        drawn: Parts[Chosen] = self.map(_chosen, (key, n), partial(_drawn, most=n))
+        return _smallest(drawn, n)
 
 
 def read_sharded(
@@ -333,26 +332,55 @@ def _pair_counts(shard: Shard, _: Any) -> Array:
     return np.asarray(shard.table.pairwise_counts(), dtype=np.int64)
 
 
-def _rows_up_to(shard: Shard, most: int) -> Preferences | None:
-    return shard.table if len(shard.table) <= most else None
+class Parts(NamedTuple, Generic[Part]):
+    """Answers of neighboring shards, put together when they are many, and not with each that comes."""
+
+    parts: tuple[Part, ...]
+    n_rows: int
+
+    def plus(self, other: Parts[Part]) -> Parts[Part]:
+        """Return those of both."""
+        return Parts(self.parts + other.parts, self.n_rows + other.n_rows)
 
 
-def _joined(one: Preferences | None, other: Preferences | None, most: int) -> Preferences | None:
+def _rows_up_to(shard: Shard, most: int) -> Parts[Preferences] | None:
+    n = len(shard.table)
+    return Parts((shard.table,), n) if n <= most else None
+
+
+def _collapsed(found: Parts[Preferences], most: int) -> Preferences | None:
+    rows = Preferences.concat(found.parts).collapse()
+    return rows if len(rows) <= most else None
+
+
+def _joined(
+    one: Parts[Preferences] | None, other: Parts[Preferences] | None, most: int
+) -> Parts[Preferences] | None:
     if one is None or other is None:
         return None
-    both = Preferences.concat([one, other]).collapse()
-    return both if len(both) <= most else None
+    both = one.plus(other)
+    if both.n_rows <= 2 * most:
+        return both
+    rows = _collapsed(both, most)
+    return None if rows is None else Parts((rows,), len(rows))
 
 
-def _smallest(one: Chosen, other: Chosen, most: int) -> Chosen:
-    numbers = np.concatenate([one.numbers, other.numbers])
-    agents = np.concatenate([one.agents, other.agents])
-    both = Preferences.concat([one.table, other.table])
+def _smallest(drawn: Parts[Chosen], most: int) -> Chosen:
+    """Return the agents with the smallest random numbers, in their order."""
+    numbers = np.concatenate([each.numbers for each in drawn.parts])
+    agents = np.concatenate([each.agents for each in drawn.parts])
+    table = Preferences.concat([each.table for each in drawn.parts])
     if len(numbers) <= most:
-        return Chosen(both, numbers, agents)
+        return Chosen(table, numbers, agents)
     kept = np.flatnonzero(numbers <= np.partition(numbers, most - 1)[most - 1])
-    return Chosen(both._take(kept), numbers[kept], agents[kept])
+    return Chosen(table._take(kept), numbers[kept], agents[kept])
 
 
-def _chosen(shard: Shard, shared: tuple[Array, int]) -> Chosen:
-    return shard.chosen(*shared)
+def _drawn(one: Parts[Chosen], other: Parts[Chosen], most: int) -> Parts[Chosen]:
+    both = one.plus(other)
+    return both if both.n_rows <= 2 * most else Parts((_smallest(both, most),), most)
+
+
+def _chosen(shard: Shard, shared: tuple[Array, int]) -> Parts[Chosen]:
+    found = shard.chosen(*shared)
+    return Parts((found,), len(found.numbers))

@@ -7,7 +7,8 @@ import glob
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +17,13 @@ from permix.data.cleaning import Rules, clean
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import DataError, PermixError
-from permix.runtime.executors import Executor
+from permix.runtime.executors import Executor, Recipe
 
 Table = Rankings | Preferences
 # Options that are rules of cleaning.
 RULES = tuple(field.name for field in dataclasses.fields(Rules))
 Options = tuple[tuple[str, Any], ...]
+LEAVE_OUT = " (a shard; a pattern such as 'folder/*.csv' leaves files out)"
 
 
 class File(NamedTuple):
@@ -44,16 +46,31 @@ def fetched(path: str) -> Iterator[str]:
     if "://" not in path:
         yield path
         return
-    import fsspec
-
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / os.path.basename(path.rstrip("/"))
-        with fsspec.open(path, "rb") as remote, copy.open("wb") as local:
-            shutil.copyfileobj(remote, local)
+        copy = Path(folder) / os.path.basename(_inner(path).rstrip("/"))
+        with addresses(path) as fsspec:
+            try:
+                with fsspec.open(path, "rb") as remote, copy.open("wb") as local:
+                    shutil.copyfileobj(remote, local)
+            except (FileNotFoundError, KeyError) as error:  # zips raise KeyError
+                raise DataError(f"{path}: there is no file") from error
         try:
             yield str(copy)
         except PermixError as error:
             raise DataError(str(error).replace(str(copy), path)) from error
+
+
+@contextmanager
+def addresses(path: str) -> Iterator[Any]:
+    """Yield fsspec; what it lacks for an address, or does not know, is said with the address."""
+    try:
+        import fsspec
+
+        yield fsspec
+    except (ImportError, ValueError) as error:
+        if isinstance(error, PermixError):
+            raise
+        raise DataError(f"{path}: {error}; fsspec and its parts read addresses") from error
 
 
 class Rows(NamedTuple):
@@ -82,12 +99,19 @@ class Partition(NamedTuple):
 
             table: Table = from_frame(part, **options)
         else:
-            table = Rankings.from_orders([list(order) for order in part], **options)
+            table = Rankings.from_orders([_order(said, row) for row, said in enumerate(part)], **options)
         return clean(table, **rules) if rules else table
 
     def computed(self) -> Any:
         """Return what the partition holds."""
         return self.delayed.compute(scheduler="synchronous")
+
+
+def _order(said: Any, row: int) -> list[Any]:
+    """Return one ordering of a bag."""
+    if isinstance(said, str | bytes | dict) or not isinstance(said, Iterable):
+        raise DataError(f"row {row + 1}: a bag holds lists of items, best first, not {type(said).__name__}")
+    return list(said)
 
 
 def executor_of(executor: Executor | None, client: Any) -> Executor | None:
@@ -105,15 +129,34 @@ def sources_of(
     data: Any, file: Callable[[str], Any], partition: Callable[[Any], Any]
 ) -> list[tuple[str, Any]]:
     """Return name and source of every shard: ``file(path)`` or ``partition(delayed)``."""
-    if hasattr(data, "to_delayed"):
+    if hasattr(data, "to_delayed") and not hasattr(data, "chunks"):  # arrays have no names of items
         return [(f"partition {at}", partition(each)) for at, each in enumerate(data.to_delayed())]
     return [(path, file(path)) for path in _paths(data)]
+
+
+def looks_at(sources: Sequence[tuple[str, Any]], look: Callable[[Any], Any], token: str) -> list[Recipe]:
+    """Return how to look at every shard once."""
+    several = len(sources) > 1
+    return [
+        Recipe(
+            f"{token}-facts-{at}",
+            name,
+            look,
+            (source,),
+            LEAVE_OUT if several and hasattr(source, "path") else "",
+        )
+        for at, (name, source) in enumerate(sources)
+    ]
 
 
 def _paths(data: Any) -> list[str]:
     """Return the paths of all files, those of folders in the order of their names."""
     if isinstance(data, list | tuple):
-        return [path for each in data for path in _paths(each)]
+        paths = [path for each in data for path in _paths(each)]
+        twice = [path for path, n in Counter(paths).items() if n > 1]
+        if twice:
+            raise DataError(f"{twice[0]} is given {paths.count(twice[0])} times; each file is one shard")
+        return paths
     if not isinstance(data, str | os.PathLike):
         raise DataError(
             "read_sharded takes a folder, a pattern, paths, or a Dask data frame or bag, not "
@@ -121,14 +164,8 @@ def _paths(data: Any) -> list[str]:
         )
     path = os.fspath(data)
     if "://" in path:
-        import fsspec
-
-        files, root = fsspec.core.url_to_fs(path)
-        if files.isdir(root):
-            found = [name for name in sorted(files.find(root)) if _is_data(Path(name[len(root) :]))]
-        else:
-            found = sorted(files.glob(root)) if any(sign in root for sign in "*?[") else [root]
-        names = [files.unstrip_protocol(name) for name in found]
+        with addresses(path):
+            names = _found_at(path)
     elif Path(path).is_dir():
         names = [
             str(each)
@@ -142,6 +179,25 @@ def _paths(data: Any) -> list[str]:
     if not names:
         raise DataError(f"{path}: there are no files")
     return names
+
+
+def _found_at(path: str) -> list[str]:
+    """Return the addresses of all files at an address of fsspec, such as ``zip://*.csv::s3://bucket/votes.zip``."""
+    import fsspec
+
+    links = path.split("::")
+    at = links.index(_inner(path))
+    files, root = fsspec.core.url_to_fs("::".join(links[at:]))
+    if files.isdir(root):
+        found = [name for name in sorted(files.find(root)) if _is_data(Path(name[len(root) :]))]
+    else:
+        found = sorted(files.glob(root)) if any(sign in root for sign in "*?[") else [root]
+    return ["::".join([*links[:at], files.unstrip_protocol(name), *links[at + 1 :]]) for name in found]
+
+
+def _inner(path: str) -> str:
+    """Return the link that names the file, of caches, files within others, and these."""
+    return next(link for link in path.split("::") if "://" in link)
 
 
 def _is_data(path: Path) -> bool:

@@ -21,10 +21,10 @@ import numpy as np
 from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.distances.centers import Centers, centers_for
 from permix.distributions.distances.log_sums import MOST_SUBSETS
 from permix.distributions.distances.normalizer import normalizer
 from permix.errors import Argument, DataError
-from permix.mallows.distances.centers import Centers, centers_for
 from permix.mallows.distances.listed import Listed
 from permix.mallows.em import MallowsEM
 from permix.mallows.em_jit import NEGLIGIBLE

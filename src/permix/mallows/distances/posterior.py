@@ -10,9 +10,9 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.distances.centers import centers_for
 from permix.distributions.distances.normalizer import normalizer
 from permix.estimators.agent_answers import Questions
-from permix.mallows.distances.centers import centers_for
 from permix.mallows.distances.em import log_scores
 from permix.mallows.distances.listed import Listed, in_blocks
 from permix.mallows.posterior import DOWN_SETS, MixturePosterior

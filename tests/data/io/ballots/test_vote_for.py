@@ -15,9 +15,32 @@ NAMES = ["Ann", "Bo", "Cy"]
 
 def clear_ballot(path, allowed):
     columns = [f"Choice_{k}_1:Council:1:Vote For {allowed}:{name}:" for k, name in enumerate(NAMES)]
+    return clear_ballot_of(path, columns)
+
+
+def clear_ballot_without_ranks(path, allowed):
+    columns = [f"Choice_{k}_1:Council:Vote For {allowed}:{name}:Red" for k, name in enumerate(NAMES)]
+    return clear_ballot_of(path, columns)
+
+
+def clear_ballot_of(path, columns):
     lines = [",".join(["RowNumber", "BallotID", *columns])]
     lines += [",".join([str(k), f"B{k}", *("01"[n in b] for n in NAMES)]) for k, b in enumerate(BALLOTS)]
     path = path / "clear.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def dominion_csv(path, allowed):
+    contest, ids = f"Council (Vote For={allowed})", "CvrNumber,TabulatorNum,BatchId,BallotType"
+    lines = [
+        "Town,5.2.16.1" + "," * 5,
+        ",,,," + ",".join([contest] * 3),
+        f",,,,{','.join(NAMES)}",
+        f"{ids},,,",
+    ]
+    lines += [f"{k},1,1,B,{','.join('01'[n in b] for n in NAMES)}" for k, b in enumerate(BALLOTS, start=1)]
+    path = path / "export.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -46,7 +69,7 @@ def cdf(path, allowed):
     return path
 
 
-@pytest.mark.parametrize("write", [clear_ballot, cdf])
+@pytest.mark.parametrize("write", [clear_ballot, clear_ballot_without_ranks, dominion_csv, cdf])
 def test_several_choices_are_no_overvote_where_several_are_allowed(write, tmp_path):
     votes = permix.read(write(tmp_path, 2))
     told = {entry["found"]: entry["ballots"] for entry in votes.metadata["CLEANING"]}

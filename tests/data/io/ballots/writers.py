@@ -109,6 +109,25 @@ def clear_ballot(profile: Profile, items: list[str], folder: Path) -> Path:
     return _csv(rows, folder / "clear.csv")
 
 
+def dominion_csv(profile: Profile, items: list[str], folder: Path) -> Path:
+    """A ranked contest beside one without ranks, which was not on every ballot; ids as Excel keeps them."""
+    n_ranks = max(map(len, profile))
+    columns = [(name, rank) for name in items for rank in range(1, n_ranks + 1)]
+    ids = ["CvrNumber", "TabulatorNum", "RecordId", "ImprintedId", "PrecinctPortion", "BallotType"]
+    ranked = f"Mayor (Number of positions=1, Number of ranks={n_ranks})"
+    rows: list[list[object]] = [
+        ["Town Election", "5.17.17.1"],
+        [*[""] * len(ids), *[ranked] * len(columns), *["Clerk (Vote For=1)"] * 2],
+        [*[""] * len(ids), *(f"{name}({rank})" for name, rank in columns), "Yes", "No"],
+        [*ids, *(f"P{items.index(name)}" for name, _ in columns), "", ""],
+    ]
+    for number, ballot in enumerate(profile, start=1):
+        marks = [int(rank <= len(ballot) and name in ballot[rank - 1]) for name, rank in columns]
+        clerk = [1, 0] if number % 2 else ["", ""]
+        rows.append([number, 2, number, f'="2-1-{number}"', f"N{number % 2}", "B", *marks, *clerk])
+    return _csv(rows, folder / "export.csv")
+
+
 def cdf(profile: Profile, items: list[str], folder: Path) -> Path:
     selections = [{"@id": f"cs-{k}", "CandidateIds": [f"c-{k}"]} for k in range(len(items))]
     records = []
@@ -225,5 +244,5 @@ def _csv(rows: list[list[object]], target: Path) -> Path:
 
 
 # Formats that say who was marked in an overvote, and those that say that there was one.
-WHOLE = (dominion, hart, clear_ballot, cdf, cdf_xml, votekit)
+WHOLE = (dominion, hart, clear_ballot, dominion_csv, cdf, cdf_xml, votekit)
 TABLES = (rank_columns, spreadsheet)

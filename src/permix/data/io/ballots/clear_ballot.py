@@ -1,6 +1,7 @@
 """Clear Ballot cast vote records: a CSV file with a column of 0 and 1 for each candidate at each rank.
 
-Columns are called ``Choice_17_1:CONTEST:RANK:Vote For 1:CANDIDATE:PARTY``.
+Columns are called ``Choice_17_1:CONTEST:RANK:Vote For 1:CANDIDATE:PARTY``; in contests without ranks
+``Choice_17_1:CONTEST:Vote For 1:CANDIDATE:PARTY``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from permix.data.io.ballots.source import Source
 TITLE = "Clear Ballot cast vote records"
 KEPT = {"BallotID": "ballot", "PrecinctID": "precinct", "PrecinctStyleName": "precinct style", "BoxID": "box"}
 
+# How many candidates a voter may choose; what is before it is the rank, if it is a number, or the contest.
+_ALLOWED = re.compile(r"\s*vote\s*for\D{0,20}([0-9]{0,4})\s*", re.IGNORECASE)
+
 
 class _Choice(NamedTuple):
     place: int
@@ -35,7 +39,7 @@ def recognized(source: Source) -> str | None:
         return None
     first = source.head.partition(b"\n")[0].decode("utf-8-sig", errors="replace")
     n = len(re.findall(r"(?:^|,)\"?Choice_[^:,\"]*:", first))
-    return f"{n} columns Choice_…:CONTEST:RANK:…" if n and re.search(r"\bRowNumber\b", first) else None
+    return f"{n} columns Choice_…:CONTEST:…:CANDIDATE" if n and re.search(r"\bRowNumber\b", first) else None
 
 
 def contests(source: Source) -> dict[str, str]:
@@ -97,12 +101,24 @@ def _choices(source: Source, names: list[str]) -> list[_Choice]:
             if name.count(":") > 3:
                 raise source.fail("", f"column {name!r} is not called Choice_…, and would not be counted")
             continue
-        parts = name.split(":")
-        if len(parts) < 5 or not parts[2].isdecimal() or int(parts[2]) < 1:
+        choice = _parsed(place, name.split(":"))
+        if choice is None:
             raise source.fail("", f"column {name!r} does not say contest, rank and candidate")
-        party = parts[-1] if len(parts) > 5 else ""
-        name_of = ":".join(parts[4 : len(parts) - (len(parts) > 5)])
-        allowed = re.search(r"vote\s*for\D*([0-9]{1,4})", parts[3], re.IGNORECASE)
-        n_choices = 0 if allowed is None else int(allowed[1])
-        found.append(_Choice(place, parts[1], int(parts[2]), name_of, party, n_choices))
+        found.append(choice)
     return found
+
+
+def _parsed(place: int, parts: list[str]) -> _Choice | None:
+    """Return what the name of a column says; names of contests and of candidates may hold colons."""
+    told = next((at for at in range(2, len(parts)) if _ALLOWED.fullmatch(parts[at])), None)
+    at = 3 if told is None else told
+    ranked = at > 2 and parts[at - 1].isdecimal()
+    if not ranked and told is None:
+        return None
+    rank = int(parts[at - 1][:10]) if ranked else 1
+    who = parts[at + 1 :]
+    if not who or rank < 1:
+        return None
+    party = who.pop() if len(who) > 1 else ""
+    allowed = "" if told is None else _ALLOWED.fullmatch(parts[told])[1]  # type: ignore[index]
+    return _Choice(place, ":".join(parts[1 : at - ranked]), rank, ":".join(who), party, int(allowed or 0))

@@ -12,14 +12,32 @@ from types import ModuleType
 from typing import NamedTuple
 
 from permix.data.ballots import Ballots
-from permix.data.io.ballots import cdf, clear_ballot, dominion, hart, rank_columns, scottish, votekit
+from permix.data.io.ballots import (
+    cdf,
+    clear_ballot,
+    dominion,
+    dominion_csv,
+    hart,
+    rank_columns,
+    scottish,
+    votekit,
+)
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Said, Source
 from permix.data.io.text_files import PathLike
 from permix.errors import DataError, FileFormatError, PermixError, PermixWarning
 
 # In this order: a table of rank columns is what is left when nothing more special fits.
-FORMATS: tuple[ModuleType, ...] = (dominion, hart, cdf, clear_ballot, votekit, scottish, rank_columns)
+FORMATS: tuple[ModuleType, ...] = (
+    dominion,
+    dominion_csv,
+    hart,
+    cdf,
+    clear_ballot,
+    votekit,
+    scottish,
+    rank_columns,
+)
 
 
 # What readers run into where parts of a file are not what the format has.
@@ -70,8 +88,10 @@ class Recognized(NamedTuple):
         n = len(set(ids))
         if n < len(ids) <= 2 * n:
             first = next(each for each, times in Counter(ids).items() if times > 1)
+            several = len(ids) - n
+            have = "ballot has" if several == 1 else "ballots have"
             warnings.warn(
-                f"{self.source.path}: {len(ids) - n:,} ballots have the id of another, such as {first!r}, "
+                f"{self.source.path}: {several:,} {have} the id of another, such as {first!r}, "
                 "and all are counted; if the file holds ballots twice, leave some out",
                 PermixWarning,
                 stacklevel=4,

@@ -1,9 +1,9 @@
 """VoteKit profiles: their CSV files, and objects of the package, which are told by what they have.
 
-A rank is a set of candidates. VoteKit wrote its files in several ways: since 3.2 under a head that explains
-short names (``VoteKit RankProfile``, before that ``VoteKit PreferenceProfile``, which may hold scores as
-well), before that under a line of candidates, at first as a column of rankings; and people save the data
-frame of a profile. Nothing is evaluated but literals.
+A rank is a set of candidates; those of a set are tied, which is no overvote. VoteKit wrote its files in
+several ways: since 3.2 under a head that explains short names (``VoteKit RankProfile``, before that
+``VoteKit PreferenceProfile``, which may hold scores as well), before that under a line of candidates, at
+first as a column of rankings; and people save the data frame of a profile. Nothing is evaluated but literals.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def read(source: Source, contest: str | None) -> Ballots:
                 raise source.fail("", f"line {number}: {name!r} is not one of the candidates")
     audit = (Entry("ballots with scores beside their rankings", "scores are not read", n_scored),)
     about = {"metadata": {"TITLE": "", "FORMAT": TITLE}, "audit": audit * (n_scored > 0)}
-    return Ballots.from_rows(rows, body.items, counts, **about)
+    return Ballots.from_rows(rows, body.items, counts, ties=True, **about)
 
 
 def _body(source: Source, lines: list[str]) -> _Body:
@@ -181,7 +181,7 @@ def from_votekit(profile: Any) -> Ballots:
     items = [str(name) for name in getattr(profile, "candidates", ()) or ()] or None
     rows = [[sorted(map(str, rank)) for rank in ranking or ()] for ranking, _ in given]
     counts = [_whole(float(weight), f"ballot {row + 1}") for row, (_, weight) in enumerate(given)]
-    return Ballots.from_rows(rows, items, counts, metadata={"TITLE": "", "FORMAT": TITLE})
+    return Ballots.from_rows(rows, items, counts, ties=True, metadata={"TITLE": "", "FORMAT": TITLE})
 
 
 def to_votekit(votes: Rankings | Preferences, ballot_class: Any, profile_class: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from permix.data.io.containers import text
 from permix.data.io.containers.trimming import trimmed
 from permix.data.io.text_files import EXCEL, JSON_RECORDS, PathLike, check_file, plain_suffix, read_text
-from permix.errors import Argument, DataError, FileFormatError, about_parameters
+from permix.errors import Argument, DataError, FileFormatError, FileWithoutRows, about_parameters
 from permix.runtime.progress import Display
 
 # Columns that no table of votes, ratings or measurements has.
@@ -100,7 +100,7 @@ def _read_lines(path: PathLike, delimiter: str | None, sheet: str | None, ragged
         text.evened(path, numbers, fields, chosen, ragged)
         found = Lines(numbers, fields, chosen)
     if not found.fields:
-        raise FileFormatError(f"{path}: there are no rows", path)
+        raise FileWithoutRows(f"{path}: there are no rows", path)
     if len(found.fields[0]) > MOST_COLUMNS:
         raise DataError(
             f"{path}: {len(found.fields[0]):,} columns are more than are read ({MOST_COLUMNS:,}); if they "

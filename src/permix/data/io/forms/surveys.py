@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 
 from permix.data.io.ballots.contests import chosen_contest
-from permix.data.io.column_names import plain
+from permix.data.io.column_names import BLANKS, plain
 from permix.data.io.containers.lines import Lines
 from permix.data.io.table_columns import Table
 from permix.data.io.text_files import PathLike
@@ -61,7 +62,7 @@ FORM_COLUMNS = frozenset(
 # Those that tell that a table comes from a form.
 _TELLING = FORM_COLUMNS - {"status", "progress", "email", "firstname", "lastname", "seed", "collector"}
 _TELLING -= {"tags", "ending"}
-_BRACKETS = re.compile(r"(.*?)\s*\[([^\[\]]+)\]\Z", re.DOTALL)
+_BRACKETS = re.compile(rf"(.*?){BLANKS}\[([^\[\]]+)\]\Z", re.DOTALL)
 _DASH = re.compile(r"(.*\S)\s+[-–—|]\s+(\S.*)\Z", re.DOTALL)
 # What LimeSurvey writes before a question, or before the name of a column: ``Q1[2]. Rank these [Rank 2]``.
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:\[[^\[\]]*\])*\.\s+(?=\S)")
@@ -73,8 +74,9 @@ _OPEN = frozenset(["response", "openendedresponse", "antwort", "réponse"])
 def header_lines(path: PathLike, lines: Lines) -> Lines:
     """Return a table with one line of names, where its names stand over two or three lines."""
     rows = lines.fields
-    told = [_CODE.sub("", name, count=1) for name in rows[0]]
-    if all(map(_CODE.match, rows[0])) and from_form(told) and len(set(told)) == len(told):
+    codes = [_CODE.match(name) for name in rows[0]]
+    told = [name[code.end() :] for name, code in zip(rows[0], codes, strict=True) if code is not None]
+    if len(told) == len(codes) and from_form(told) and len(set(told)) == len(told):
         return lines._replace(fields=[told, *rows[1:]])
     if len(rows) > 3 and all("ImportId" in entry for entry in rows[2] if entry) and any(rows[2]):
         names = _of_questions(rows[0], rows[1])
@@ -111,17 +113,42 @@ def _goes_on(first: list[str], second: list[str], third: list[str]) -> bool:
     blank = [place for place, name in enumerate(first) if not name]
     if not blank or not all(second[place] for place in blank):
         return False
+    if all(second) and any(map(bool, first)):
+        return _spanned(first, second, third)
     over = [place for place, name in enumerate(first) if name and not second[place]]
     words = [entry for entry in second if entry and not re.fullmatch(r"[-+0-9.,]+", entry)]
     filled = sum(1 for entry in third if entry)
     return bool(over) and len(words) == sum(1 for entry in second if entry) and filled > len(words)
 
 
+_PLAIN_NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?")
+
+
+def _spanned(first: list[str], second: list[str], third: list[str]) -> bool:
+    """Whether a second line names all columns, below names that go over several, as merged cells do.
+
+    It does where numbers stand below words, or words below 1, 2, 3, ….
+    """
+    begins = next(place for place, name in enumerate(first) if name)
+    under = range(begins, len(first))
+    numbers = [_PLAIN_NUMBER.fullmatch(second[place]) is not None for place in under]
+    below = [_PLAIN_NUMBER.fullmatch(third[place]) is not None for place in under if third[place]]
+    if not below or any(_PLAIN_NUMBER.fullmatch(name) for name in (*first, *second[:begins])):
+        return False
+    if not any(numbers):
+        return all(below)
+    asked = [0, *(at for at, place in enumerate(under) if at and first[place]), len(numbers)]
+    spans = [[second[begins + at] for at in range(*span)] for span in pairwise(asked)]
+    counted = all(span == [str(at) for at in range(1, len(span) + 1)] for span in spans)
+    return counted and not any(below)
+
+
 def _below(first: list[str], second: list[str]) -> list[str]:
     names, question = [], ""
     for above, item in zip(first, second, strict=True):
         question = above or question
-        names.append(question if not item or plain(item) in _OPEN else f"{question} [{item}]")
+        alone = not item or plain(item) in _OPEN
+        names.append(question if alone else f"{question} [{item}]" if question else item)
     return names
 
 
@@ -216,9 +243,10 @@ def _warn_of_previews(table: Table) -> None:
         said = [str(entry).strip().lower() for entry in table.columns[place].tolist()]
         n = sum(entry in ("survey preview", "survey test") for entry in said)
         if plain(name) in ("status", "responsetype") and n:
+            are = "row is a preview or test" if n == 1 else "rows are previews or tests"
             warnings.warn(
-                f"{table.source}: {n:,} rows are previews or tests of the form, as column {name!r} says, and "
-                "are read like all others; take them out if they are not to count",
+                f"{table.source}: {n:,} {are} of the form, as column {name!r} says, and read like all "
+                "others; take out what is not to count",
                 PermixWarning,
                 stacklevel=6,
             )

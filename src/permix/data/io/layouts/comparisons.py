@@ -56,6 +56,8 @@ _SKIPPED = frozenset(
     ["unsure", "notsure", "dontknow", "don'tknow", "cantdecide", "undecided", "idk", "unclear"]
 )
 _NUMBER = re.compile(r"[-+]?[0-9]{1,9}(\.[0-9]{1,9})?")
+# Verdicts that name both sides: ``A>>B``, ``B>A``, ``A=B``.
+_VERDICT = re.compile(r"(\w{1,40})(>{1,3}|<{1,3}|≻|≺|=|~|≈)(\w{1,40})")
 # Which side a number names; with a sign, 0 is a tie.
 _NUMBERED: dict[float, int] = {1: 0, 2: 1}
 _SIGNED: dict[float, int] = {1: 0, -1: 1, 0: 2}
@@ -67,6 +69,8 @@ _BEST = ("best", "most", "mostpreferred", "bestitem", "mostimportant")
 _WORST = ("worst", "least", "leastpreferred", "worstitem", "leastimportant")
 _CHOSEN = ("chosen", "choice", "selected", "picked", "choose")
 _TASK = ("task", "set", "question", "screen", "choiceset", "choicetask", "scenario", "trial", "block", "card")
+# In answers of B1, W1, B2, W2, …, as R's support.BWS has them, the number is that of the task.
+_TASK_OF = re.compile(r"(b|w|best|worst|most|least)[\s._-]*([0-9]{1,4})", re.IGNORECASE)
 _BOTH = ("bw", "bestworst", "maxdiff", "response", "choice", "answer", "value", "chosen")
 _YES, _NO = frozenset(["1", "true", "yes", "y", "x"]), frozenset(["", "0", "false", "no", "n"])
 
@@ -112,6 +116,15 @@ def sides_of(names: Sequence[Label]) -> Sides | None:
     return None
 
 
+def sides_without_winner(table: Table) -> tuple[Label, Label] | None:
+    """Return names of two sides of matches, as ``model_a`` and ``model_b``; None where a winner is told."""
+    sides = sides_of(table.names)
+    if sides is None or len(_shown_places(table)) > 2 or _tell_the_winner(table.names, sides):
+        return None
+    names = table.names[sides.first], table.names[sides.second]
+    return None if plain(names[0]) in ("a", "x", "1", "left") else names
+
+
 def names_of_sides(names: Sequence[Label]) -> frozenset[Label]:
     """Names of the columns of two sides, such as ``left`` and ``right``, beside one that says who won.
 
@@ -121,6 +134,28 @@ def names_of_sides(names: Sequence[Label]) -> frozenset[Label]:
     if sides is None or not _tell_the_winner(names, sides):
         return frozenset()
     return frozenset([names[sides.first], names[sides.second]])
+
+
+def holds_verdicts(table: Table, place: int) -> bool:
+    """Whether a column says who won by both sides, as ``A>B``, and so holds no rankings of items."""
+    sides = sides_of(table.names)
+    if sides is None or plain(table.names[place]) not in _WINNER:
+        return False
+    texts = [plain(str(entry).strip("[]")) for entry in table.columns[place] if not is_blank(entry)]
+    told = [_VERDICT.fullmatch(text) is not None for text in texts]
+    both = [_verdict(text, sides.codes) is not None for text in texts]
+    return any(both) and all(said or text in _TIE for said, text in zip(told, texts, strict=True))
+
+
+def _verdict(text: str, codes: tuple[frozenset[str], frozenset[str]]) -> int | None:
+    """Return what ``a>>b`` says: the side that won, or TIE; None where it does not name both sides."""
+    match = _VERDICT.fullmatch(text)
+    if match is None:
+        return None
+    left, right = (next((side for side in (0, 1) if word in codes[side]), None) for word in match.group(1, 3))
+    if left is None or right is None or left == right:
+        return None
+    return TIE if match[2] in "=~≈" else left if match[2][0] in ">≻" else right
 
 
 def _tell_the_winner(names: Sequence[Label], sides: Sides) -> bool:
@@ -184,6 +219,9 @@ def _refuse_answers_alone(table: Table) -> None:
         match = _OF_TASK.fullmatch(name) if len(name) < 200 else None
         if match is not None:
             found[match[1].lower(), match[2].lower()] = name
+        match = _TASK_OF.fullmatch(name)
+        if match is not None:
+            found[match[2], match[1].lower()] = name
     for (task, side), name in found.items():
         other = found.get((task, _WORSE.get(side, "")))
         if other is not None:
@@ -203,20 +241,22 @@ def holds_answers(table: Table, layout: str, place: int | None) -> bool:
     return place in _places(table, _BOTH) and not _places(table, (*_BEST, *_CHOSEN))
 
 
-def compared(table: Table, layout: str, agent: int | None, ties: str) -> Compared:
-    """Return what the rows of a table compare."""
+def compared(table: Table, layout: str, agent: int | None, ties: str, counts: Array) -> Compared:
+    """Return what the rows of a table, which stand for so many answers, compare."""
     if ties not in TIES:
         raise ParameterError("ties", ties, " or ".join(map(repr, TIES)))
     if layout == "matches":
-        return _matches(table, ties)
+        return _matches(table, ties, counts)
     shown, listed = _shown_places(table), _places(table, _LISTED)
-    return _wide(table, layout) if len(shown) > 1 or listed else _long(table, layout, agent)
+    if len(shown) > 1 or listed:
+        return _wide(table, layout, counts)
+    return _long(table, layout, agent, counts)
 
 
 # -- matches -----------------------------------------------------------------------------------------
 
 
-def _matches(table: Table, ties: str) -> Compared:
+def _matches(table: Table, ties: str, counts: Array) -> Compared:
     tied = winners_tied(table)
     sides = _winner_and_loser(table) if tied else sides_of(table.names)
     if sides is None:
@@ -237,7 +277,7 @@ def _matches(table: Table, ties: str) -> Compared:
     else:
         result = _hot_results(table, hot) if len(hot) > 1 else _results(table, places[0], sides, names)
     n = table.n_rows
-    n_ties, n_open = int(np.sum(result == TIE)), int(np.sum(result == OPEN))
+    n_ties, n_open = int(counts[result == TIE].sum()), int(counts[result == OPEN].sum())
     if n_ties and ties == "error":
         row = int(np.argmax(result == TIE))
         raise DataError(
@@ -291,7 +331,8 @@ def _results(table: Table, place: int, sides: Sides, names: Array) -> Array:
             code = coding.get(value)
         elif word not in _TIE:
             silent = not word or (word not in called and (word in _SKIPPED or says_nobody(text)))
-            code = OPEN if silent else next((side for side in (0, 1) if word in sides.codes[side]), None)
+            named_side = next((side for side in (0, 1) if word in sides.codes[side]), None)
+            code = OPEN if silent else _verdict(word, sides.codes) if named_side is None else named_side
         elif word not in called:
             code = TIE
         by_side.append(code)
@@ -333,7 +374,7 @@ def _hot_results(table: Table, places: list[int]) -> Array:
 # -- choices and best-worst tasks ----------------------------------------------------------------------
 
 
-def _wide(table: Table, layout: str) -> Compared:
+def _wide(table: Table, layout: str, counts: Array) -> Compared:
     shown = _shown_places(table)
     if len(shown) > 1:
         sets = [list(row) for row in zip(*[_texts(table, place) for place in shown], strict=True)]
@@ -351,7 +392,7 @@ def _wide(table: Table, layout: str) -> Compared:
     rows = np.repeat(np.arange(table.n_rows), [len(row) for row in offered])
     entries = np.array([name for row in offered for name in row], dtype=object)
     where = table.where
-    return _tasks(entries, rows, starts, best, worst, where)
+    return _tasks(entries, rows, starts, best, worst, where, counts)
 
 
 def _refuse_missing_words(table: Table, shown: list[int], answers: list[int]) -> None:
@@ -440,7 +481,7 @@ def _numbers(items: list[str | None]) -> bool:
     return any(item is not None and re.fullmatch("[0-9]+", item) for item in items)
 
 
-def _long(table: Table, layout: str, agent: int | None) -> Compared:
+def _long(table: Table, layout: str, agent: int | None, counts: Array) -> Compared:
     task = _places(table, _TASK)
     if not task or not table.places("item"):
         raise _no_columns(
@@ -460,9 +501,8 @@ def _long(table: Table, layout: str, agent: int | None) -> Compared:
     entries = _texts(table, item)[order]
     _warn_of_places(table, item, entries, starts)
     where = table.where
-    return _tasks(
-        entries, order, starts, best, worst if layout == "best-worst" else None, lambda row: where(int(row))
-    )
+    below = worst if layout == "best-worst" else None
+    return _tasks(entries, order, starts, best, below, lambda row: where(int(row)), counts)
 
 
 def _warn_of_places(table: Table, item: int, entries: Array, starts: Array) -> None:
@@ -519,6 +559,7 @@ def _tasks(
     best: list[int | None],
     worst: list[int | None] | None,
     where: Callable[[int], str],
+    counts: Array,
 ) -> Compared:
     """Turn tasks into comparisons: the best above all others shown, all others above the worst."""
     better: list[int] = []
@@ -528,15 +569,16 @@ def _tasks(
         n = int(starts[task + 1]) - start
         shown = entries[start : start + n].tolist()
         up, down = best[task], None if worst is None else worst[task]
+        times = int(counts[rows[start] if n else task])  # without items, a task is a row of its own
         if n and len(set(shown)) < n:
             twice = next(name for name in shown if shown.count(name) > 1)
             raise DataError(f"{where(rows[start])}: {twice!r} is shown twice in one task; keep it once")
         if up is not None and up == down:
             raise DataError(f"{where(rows[start])}: {shown[up]!r} is best and worst at once; mend one")
         if up is None and down is None:
-            silent += 1
+            silent += times
         elif n < 2:
-            alone += 1
+            alone += times
         else:
             others = [place for place in range(n) if place not in (up, down)]
             if up is not None:

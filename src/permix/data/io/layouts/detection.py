@@ -24,10 +24,11 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
+from permix.data.io.column_names import BLANKS, FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
 from permix.data.io.layouts import no_items
+from permix.data.io.layouts.comparisons import sides_without_winner
 from permix.data.io.layouts.notation import open_brackets
 from permix.data.io.marks import codes_among, says_nobody, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
@@ -84,6 +85,8 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     everybody, unless there are many rows. ``named_items`` says that the caller has listed the items, so that
     a stranger is noticed anyway.
     """
+    _refuse_several_series(table, wide)
+    _refuse_the_worst(table, wide)
     # Columns that nobody named are called 1, 2, …, which tells nothing.
     places = [] if table.numbered else [place for place in wide if is_place(table.names[place])]
     others = sorted(set(wide) - set(places))
@@ -102,6 +105,42 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             *_OR_NAME_IT,
             "; if it is a place, ",
             "rename it" if places else Wording("pass items=[...]", "call the columns pos1, pos2, …"),
+        )
+
+
+def _refuse_the_worst(table: Table, wide: list[int]) -> None:
+    """Refuse a last column called the worst item, unless the rows list all items: others are between."""
+    if table.numbered or not re.match(r"worst|least|bottom|lowest", plain(table.names[wide[-1]])):
+        return
+    found = {entry for place in wide for entry in _entries(table, place)}
+    if len(found) > len(wide):
+        name = table.names[wide[-1]]
+        raise DataError(
+            f"{table.source}: {name!r} is below the items that a row does not list, and a list of items "
+            "puts it above them. Leave it out with ",
+            *(Argument("ignore", name), ", or write the whole ranking into a cell, as A>B=C>D"),
+        )
+
+
+def _refuse_several_series(table: Table, wide: list[int]) -> None:
+    """Refuse columns of several contests: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``, or ``1st choice Clerk``."""
+    series: dict[str, list[int]] = {}  # places of the columns
+    numbered: dict[str, list[int]] = {}
+    for place in wide:
+        name = str(table.names[place])
+        match = re.fullmatch(r"(\D*)([0-9]{1,4})(?:st|nd|rd|th)?(\D*)", name)
+        called = "" if match is None else f"{match[1].strip(' ._#-')} {match[3].strip(' ._#-')}".strip()
+        if match is None or not called:
+            return
+        series.setdefault(called, []).append(place)
+        numbered.setdefault(called, []).append(int(match[2]))
+    if len(series) > 1 and all(found == list(range(1, len(found) + 1)) for found in numbered.values()):
+        names = list(series)
+        last = table.names[series[names[-1]][0]]
+        raise DataError(
+            f"{table.source}: the columns are those of several questions, {some_names(names)}, as it seems; "
+            "read one, and leave out the columns of the others, such as ",
+            Argument("ignore", last),
         )
 
 
@@ -196,6 +235,11 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
             *(Argument("layout", "ratings"), "; ", _FOR_NUMBERS),
         )
     if text:
+        if sides := sides_without_winner(table):
+            raise DataError(
+                f"{table.source}: {sides[0]!r} and {sides[1]!r} could be the two sides of comparisons, and "
+                "no column is called as one of winners is; call it 'winner'"
+            )
         _refuse_turned_around(table, wide, text)
         _refuse_boxes(table, wide)
         unclear = _looks_long(table) or _could_be_orders(table, wide, text)
@@ -296,6 +340,19 @@ def _refuse_ranks_from_0(table: Table, ranks: Array) -> None:
         )
 
 
+def refuse_ratings_downward(table: Table, wide: list[int], called: Sequence[str]) -> None:
+    """Refuse ratings of columns whose names say that 1 is the best: of ratings the highest is."""
+    names = [str(table.names[place]) for place in wide]
+    names += [old for old in called if old.endswith(tuple(f"[{name}]" for name in names))]
+    told = next((name for name in names if _DOWNWARD.search(name)), None)
+    if told is not None:
+        raise DataError(
+            f"{table.source}: {told!r} says that the lowest number is the best, and of ratings the highest "
+            "is: name all numbers, best first, with ",
+            *(Argument("categories"), ", or, if the highest is the best, call the columns otherwise"),
+        )
+
+
 def refuse_few_columns(table: Table, wide: list[int]) -> None:
     """Refuse ratings without a column for the items, and without several columns that could be items."""
     if len(wide) < 2 or (len(table.names) == 3 and len(wide) == 2 and _looks_long(table)):
@@ -379,12 +436,10 @@ def _long_advice(table: Table) -> tuple[str | Argument, ...]:
             f"{downward!r} says that 1 is the best, so it holds ranks: call the columns agent, item, rank",
         )
     if ranked:
-        item = next((names[place] for place in table.places("item")), "item")
-        agent = next((names[place] for place in table.places("agent")), names[0])
         return (
-            f"ranks need one column per item, as frame.pivot(index={agent!r}, columns={item!r}, "
-            f"values={ranked[0]!r}).reset_index() makes in pandas; then ",
-            _RANKS,
+            f"{ranked[0]!r} may hold the rank of one item: call the columns agent, item and rank, or say "
+            "which names the agents with ",
+            Argument("agent_column"),
         )
     second, third = (set(_entries(table, place)) for place in (1, 2))
     rated = not second & third  # in comparisons some item is better in one and worse in another
@@ -444,7 +499,7 @@ def ordered_places(table: Table, wide: list[int]) -> list[int]:
 
 # Marks of counting machines, which rules of ballots read.
 _OF_MACHINES = re.compile(r"undervoted?|skipped(rank)?|exhausted")
-_JOINED = re.compile(r"\s*[=/&+~,;|]\s*")
+_JOINED = re.compile(BLANKS + r"[=/&+~,;|]\s*")
 
 
 def without_nobody(table: Table, places: list[int]) -> Table:

@@ -7,8 +7,9 @@ import warnings
 
 import numpy as np
 
-from permix.data.io.column_names import LISTS, plain
+from permix.data.io.column_names import BLANKS, LISTS, plain
 from permix.data.io.layouts import notation
+from permix.data.io.layouts.comparisons import holds_verdicts
 from permix.data.io.layouts.detection import position
 from permix.data.io.marks import is_mark, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, naturals
@@ -23,8 +24,10 @@ LISTED = "a ranking in each cell"
 
 
 _COUNTED = re.compile(r"[0-9]+\s*[xX×*]\s*\S.*|.*\S\s*[*×^]\s*[0-9]+|.*\S\s+[0-9]+\s*[xX×]")
+# A list of whole numbers and nothing else, as JSON writes it.
+_NUMBERS_ALONE = re.compile(r"\s*\[\s*[0-9]{1,6}(\s*,\s*[0-9]{1,6})*\s*\]\s*")
 # Marks that may stand between tied items, or be parts of names.
-_TIED = re.compile(r"\s*(?:[,~/&+]|\band\b)\s*")
+_TIED = re.compile(BLANKS + r"(?:[,~/&+]|\band\b)\s*")
 # Items with a number before or after them.
 _NUMBERED = re.compile(r"\(?([0-9]{1,4})(?:[.:]\s|\))\s*(\S.*)")
 _NUMBER_AFTER = re.compile(r"(.*[^\s0-9])\s*[:(]\s*([0-9]{1,4})\)?")
@@ -41,9 +44,13 @@ def with_lists(table: Table, layout: str) -> Table:
     for place, called in enumerate(table.names):
         if position(called) is not None or re.fullmatch(r"rank\d+", plain(called)):
             continue  # one item of an ordering, whatever marks are in its name
+        if layout == "auto" and holds_verdicts(table, place):
+            continue
         if place in roles and plain(called) not in LISTS:
             continue
         named = said or table.numbered or plain(called) in LISTS
+        if named and layout == "auto":
+            _refuse_what_may_be_ranks(table, place)
         column = notation.unified(table, place, named)
         mark = _separator(column)
         if mark is not None:
@@ -64,6 +71,28 @@ def with_lists(table: Table, layout: str) -> Table:
             names[place], columns[place] = LISTED, _without_nobody(table, column, mark)
             return table._replace(names=names, columns=columns)
     return table
+
+
+def _refuse_what_may_be_ranks(table: Table, place: int) -> None:
+    """Ask about lists such as ``[2, 1, 3]`` in a column called ranks: items, or the rank of each item."""
+    column = table.columns[place]
+    if column.dtype.kind != "O" or not plain(table.names[place]).startswith("rank"):
+        return
+    numbers: set[tuple[int, ...]] = set()
+    for entry in column.tolist():
+        if is_blank(entry):
+            continue
+        if not isinstance(entry, str) or not _NUMBERS_ALONE.fullmatch(entry):
+            return
+        numbers.add(tuple(sorted(int(number) for number in re.findall("[0-9]+", entry))))
+    row = next(iter(numbers), ())
+    if len(numbers) == 1 and len(row) > 1 and row in (tuple(range(len(row))), tuple(range(1, len(row) + 1))):
+        at = next(at for at, entry in enumerate(column.tolist()) if not is_blank(entry))
+        raise DataError(
+            f"{table.where(at)}, column {table.names[place]!r}: {column[at]!r} could list items, best first, "
+            "or hold the rank of each item. If it lists items, say ",
+            *(Argument("layout", "orders"), "; if not, write a column for each item"),
+        )
 
 
 def _refuse_worst_first(table: Table, place: int, column: Array) -> None:

@@ -11,6 +11,7 @@ from permix.data.comparisons import Comparisons
 from permix.data.csr import indptr_of
 from permix.data.io.forms import scales
 from permix.data.io.layouts.comparisons import Compared
+from permix.data.io.marks import says_nobody, says_several
 from permix.data.io.table_columns import Table, naturals, numbers, numbers_of
 from permix.data.io.text_files import shorten
 from permix.data.labels import Array, Label, encode_agents, encode_items
@@ -74,7 +75,10 @@ def read_compared(
     stated: Compared,
     on_cycle: str,
 ) -> Preferences:
-    """Comparisons of items that were shown; a count says how often a row was stated."""
+    """Comparisons of items that were shown.
+
+    A count says how often an agent stated a row; where no column names the agents, of how many agents it is.
+    """
     found, codes = encode_items(
         naturals(stated.entries), names, None, lambda position: table.where(int(stated.row[position]))
     )
@@ -85,22 +89,28 @@ def read_compared(
     if int(counts[row].sum()) > MOST_COMPARISONS:
         raise DataError(f"{table.source}: the counts stand for more than {MOST_COMPARISONS:,} comparisons")
     audit = list(stated.audit)
+    per_agent = None
+    pairs = np.column_stack([codes[stated.better], codes[stated.worse]])
     if agent is None:
-        task = stated.task[stated.better]
-        n_tasks = len(set(task.tolist()))
+        differs = np.zeros(table.n_rows, dtype=np.bool_)
+        differs[stated.row] = counts[stated.row] != counts[stated.task]
+        table.refuse(differs, "the rows of a task have different counts; give each task one count")
+        tasks, ids = np.unique(stated.task[stated.better], return_inverse=True)
+        per_agent, ids = counts[tasks], ids + 1
+        n_tasks = int(per_agent.sum())
         audit.append(Entry("no column names the agents", "each row or task is one of its own", n_tasks))
-        ids = np.unique(task, return_inverse=True)[1] + 1
     else:
         ids = table.filled(agent, FILL)[row]
         silent = len(set(table.columns[agent].tolist())) - len(set(ids.tolist()))
         if silent:
             audit.append(Entry("agents without a comparison", "left out", silent, left_out=silent))
-    times = counts[row]
-    pairs = np.repeat(np.column_stack([codes[stated.better], codes[stated.worse]]), times, axis=0)
-    n_agents, agents, row_of = encode_agents(np.repeat(ids, times), None, table.where)
+        times = counts[row]
+        ids, pairs = np.repeat(ids, times), np.repeat(pairs, times, axis=0)
+    n_agents, agents, row_of = encode_agents(ids, None, table.where)
     indptr = indptr_of(np.bincount(row_of, minlength=n_agents))
     sorted_by = np.argsort(row_of, kind="stable")
-    read = Preferences._from_comparisons(Comparisons(found, agents, indptr, pairs[sorted_by]), None, on_cycle)
+    comparisons = Comparisons(found, agents, indptr, pairs[sorted_by])
+    read = Preferences._from_comparisons(comparisons, per_agent, on_cycle)
     done = [entry._asdict() for entry in audit]
     return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
 
@@ -145,6 +155,35 @@ def read_ratings(
     read = Preferences._from_scores(scores, unrated == "below", per_agent)
     done = [entry._asdict() for entry in silent]
     return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
+
+
+def without_marks(table: Table, agent: int) -> tuple[Array | None, list[Entry]]:
+    """Return the lines that rank an item, where others say that nobody is ranked, and what was left out.
+
+    Overvotes are refused: what they do to a ballot, rules of cleaning say, which need a column for each rank.
+    """
+    item = _one(table, "item")
+    entries = [entry if isinstance(entry, str) else "" for entry in table.columns[item].tolist()]
+    several = np.array([says_several(entry) for entry in entries])
+    if several.any():
+        at = int(np.argmax(several))
+        raise DataError(
+            f"{table.where(at)}: {entries[at]!r} is a mark and no item. Write a row for each ballot, with "
+            "columns rank1, rank2, …: then marks are read by rules"
+        )
+    nobody = np.array([bool(entry) and says_nobody(entry) for entry in entries])
+    if not nobody.any():
+        return None, []
+    ids = table.columns[agent]
+    which = tuple(sorted({entry for entry, says in zip(entries, nobody.tolist(), strict=True) if says})[:5])
+    audit = [Entry("lines that say that nobody is ranked", "left out", int(nobody.sum()), which)]
+    silent = len(set(ids[nobody].tolist()) - set(ids[~nobody].tolist()))
+    if silent:
+        audit.append(Entry("agents who rank nobody", "left out", silent, left_out=silent))
+    kept = np.flatnonzero(~nobody)
+    if not len(kept):
+        raise DataError(f"{table.source}: no line ranks an item")
+    return kept, audit
 
 
 def _silent(ids: Array, blank: Array, unrated: str, what: str) -> list[Entry]:

@@ -12,21 +12,21 @@ import json
 import re
 from typing import Any
 
+from permix.data.io.column_names import BLANKS
 from permix.data.io.table_columns import Table, is_blank
 from permix.data.io.text_files import shorten
 from permix.data.labels import Array, as_objects
 from permix.errors import DataError
 
-_ARROWS = re.compile(r"\s*(?:-+>|→|≻|»)\s*")
-_INDIFFERENT = re.compile(r"\s*[∼≈≃]\s*")
-_LINES = re.compile(r"\s*[\r\n]+\s*")
-_LINES_AT_ARROWS = re.compile(r"\s*[\r\n]+\s*(?=[>=])|(?<=[>=])\s*[\r\n]+\s*")
+_ARROWS = re.compile(BLANKS + r"(?:(?<!-)-++>|->|→|≻|»)\s*")
+_INDIFFERENT = re.compile(BLANKS + r"[∼≈≃]\s*")
+_LINES = re.compile(r"(?:(?<!\s)[^\S\r\n]++)?[\r\n]\s*")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 # What stands in brackets as a whole between two arrows, and a whole ranking in brackets.
 _GROUP = re.compile(r"(^|>)\s*[(\[]([^()\[\]>]*)[)\]]\s*(?=>|$)")
 _WHOLE = re.compile(r"\s*[(\[]([^()\[\]{}]*>[^()\[\]{}]*)[)\]]\s*")
-_BETWEEN = re.compile(r"\s*[,;|=~]\s*")
-_OUTSIDE = re.compile(r"\s*[,;|]\s*")
+_BETWEEN = re.compile(BLANKS + r"[,;|=~]\s*")
+_OUTSIDE = re.compile(BLANKS + r"[,;|]\s*")
 _LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 _QUOTED = re.compile(r"[\s\[(]*[\"']")
 # Characters of one list that are read.
@@ -73,8 +73,22 @@ def _plain(text: str) -> str:
         text = html.unescape(text)
     text = _ARROWS.sub(">", text)
     if "\n" in text or "\r" in text:
-        text = _LINES_AT_ARROWS.sub("", text) if ">" in text else _LINES.sub(";", text.strip())
+        text = _without_lines_at_arrows(text) if ">" in text else _LINES.sub(";", text.strip())
     return _INDIFFERENT.sub("=", text) if ">" in text else text
+
+
+def _without_lines_at_arrows(text: str) -> str:
+    """Leave out ends of lines beside ``>`` and ``=``."""
+
+    def kept(found: re.Match[str]) -> str:
+        blanks, beside = (
+            found[0],
+            text[max(0, found.start() - 1) : found.start()] + text[found.end() : found.end() + 1],
+        )
+        ends = "\n" in blanks or "\r" in blanks
+        return "" if ends and (">" in beside or "=" in beside) else blanks
+
+    return re.sub(r"\s++", kept, text)
 
 
 def _without_brackets(text: str, alone: set[str]) -> str:

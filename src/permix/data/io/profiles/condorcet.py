@@ -17,9 +17,9 @@ from permix.data.rankings import Rankings
 from permix.errors import DataError, FileFormatError
 
 TITLE = "Condorcet election format"
-_PARAMETER = re.compile(r"#/\s*([^:]+?)\s*:\s*(.*?)\s*")
+_PARAMETER = re.compile(r"#/([^:]+):(.*)")
 _VOTE = re.compile(
-    r"(?:[^|]*\|\|)?\s*(?:(?P<copies>[0-9]{1,9})\s*[xX]\s+)?(?P<ranking>[^*^|]*?)\s*"
+    r"(?:[^|]*\|\|)?\s*+(?:(?P<copies>[0-9]{1,9})\s*[xX]\s++)?(?P<ranking>[^*^|]*)"
     r"(?:\^\s*(?P<weight>[0-9]{1,9})\s*)?(?:\*\s*(?P<times>[0-9]{1,9})\s*)?"
 )
 # A count after the ranking, or the end of a name such as ``Model 3X``.
@@ -37,7 +37,7 @@ def looks_like(head: str) -> bool:
         re.match(r"#/\s*(candidates|number of seats|implicit ranking|weight allowed)\s*:", line, re.I)
         for line in lines
     )
-    counted = any(re.search(r">.*[*^]\s*[0-9]+\s*(?:#.*)?\Z|\A[0-9]+\s*[xX]\s.*>", line) for line in votes)
+    counted = any(re.match(r"[^>]*+>.*[*^]\s*[0-9]+\s*(?:#.*)?\Z|[0-9]+\s*[xX]\s.*>", line) for line in votes)
     counted = counted or all(_AFTER.fullmatch(line.partition("#")[0].strip()) for line in votes)
     return parameters or counted
 
@@ -54,7 +54,7 @@ def read_condorcet(path: PathLike, unlisted: str | None = None) -> Rankings | Pr
         text = line.strip()
         found = _PARAMETER.fullmatch(text)
         if found is not None:
-            parameters[found[1].lower()] = found[2]
+            parameters[found[1].strip().lower()] = found[2].strip()
         elif bare := text.partition("#")[0].strip():
             lines.append((number, bare))
     items = {name.strip(): None for name in parameters.get("candidates", "").split(";") if name.strip()}

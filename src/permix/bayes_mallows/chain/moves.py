@@ -6,10 +6,13 @@ import dataclasses
 
 import numpy as np
 
-from permix.bayes_mallows.errors_jit import update_errors
-from permix.bayes_mallows.labels_jit import assign, visit
-from permix.bayes_mallows.latent_jit import fill_costs, update_latents
-from permix.bayes_mallows.state import GroupState
+from permix.bayes_mallows.chain.errors_jit import update_errors
+from permix.bayes_mallows.chain.labels_jit import choose, swap_neighbors, visit, weigh
+from permix.bayes_mallows.chain.latent_jit import fill_costs, update_latents
+from permix.bayes_mallows.chain.orbits_jit import swap_together
+from permix.bayes_mallows.chain.state import GroupState
+from permix.bayes_mallows.chain.statistics_jit import has_costs
+from permix.data.labels import Array
 from permix.kernels.streams import draw_key
 from permix.moves.base import Info, Move
 from permix.runtime.threads import over_rows
@@ -27,16 +30,33 @@ class LatentRankings(Move):
     rounds: int = 1
 
     def step(self, rng: np.random.Generator, state: GroupState) -> Info:
-        model = state.model
-        n_open, n = len(model.open_agents), model.n_items
+        n_open = len(state.model.open_agents)
+        self.of(rng, state, state.model.open_agents)
+        return Info("rankings", n_open, n_open)
+
+    def of(self, rng: np.random.Generator, state: GroupState, agents: Array) -> None:
+        """Draw those of some agents who leave something open."""
+        model, n = state.model, state.model.n_items
         costs = np.empty((state.n_clusters, n, n))
         fill_costs(model.metric, state.centers, state.n_clusters, np.empty((n, n)), costs)
-        given = (model.metric, model.arrays, model.soft, model.open_agents, model.row_of, state.members)
+        given = (model.metric, model.arrays, model.soft, agents, model.row_of, state.members)
         groups = (state.centers, state.decays, costs, state.errors, self.rounds)
         key = draw_key(rng)
-        over_rows(lambda first, last: update_latents(key, *given, *groups, first, last), n_open, n * n)
+        over_rows(lambda first, last: update_latents(key, *given, *groups, first, last), len(agents), n * n)
         state.recount()
-        return Info("rankings", n_open, n_open)
+
+
+@dataclasses.dataclass
+class SharedSwaps(Move):
+    """Swap neighbors in centers and in the rankings behind what members say, together."""
+
+    def step(self, rng: np.random.Generator, state: GroupState) -> Info:
+        model = state.model
+        given = (model.metric, model.arrays, model.soft, model.row_of, len(model.known), state.members)
+        groups = (state.centers, state.decays, state.errors, state.n_clusters, model.prior)
+        made = int(swap_together(rng, *given, *groups))
+        state.recount()
+        return Info("swaps", state.n_clusters * max(model.n_items // 3, 1), made)
 
 
 @dataclasses.dataclass
@@ -56,16 +76,23 @@ class Assignments(Move):
         if np.count_nonzero(named) < 2:
             return 0
         weights = rng.standard_gamma(state.sizes_in_use - state.prior.discount)
-        log_shares = np.where(named, np.log(np.maximum(weights, 1e-300)), -np.inf)
-        out, key = np.empty_like(state.labels), draw_key(rng)
-        given = (key, state.model.metric, state.model.sums.table, state.members)
-        work = (*given, state.centers, state.decays, log_shares, pinned, out)
+        norms = np.array(
+            [state.model.sums.log_z(decay) for decay in state.decays[: state.n_clusters].tolist()]
+        )
+        offsets = np.where(named, np.log(np.maximum(weights, 1e-300)) - norms, -np.inf)
+        free, before = ~pinned & named[state.labels], state.labels.copy()
+        found = np.zeros((state.n, state.n_clusters))
+        metric, key = state.model.metric, draw_key(rng)
+        given = (metric, state.members, state.centers, state.decays, offsets, free, found)
         per_agent = state.n_clusters * state.model.n_items
-        over_rows(lambda first, last: assign(*work, first, last), state.n, per_agent)
-        moved = int(np.count_nonzero(out != state.labels))
-        state.labels[:] = out
-        state.sizes[: state.n_clusters] = np.bincount(out, minlength=state.n_clusters)
-        return moved
+        over_rows(lambda first, last: weigh(*given, first, last), state.n, per_agent)
+        if has_costs.py_func(metric):
+            groups = (found, state.centers, state.decays, state.model.prior)
+            moving = (np.flatnonzero(free), np.flatnonzero(~free))
+            swap_neighbors(rng, metric, state.members, *moving, offsets, *groups)
+        over_rows(lambda first, last: choose(key, free, found, state.labels, first, last), state.n, per_agent)
+        state.sizes[: state.n_clusters] = np.bincount(state.labels, minlength=state.n_clusters)
+        return int(np.count_nonzero(before != state.labels))
 
     def _visit(self, rng: np.random.Generator, state: GroupState) -> int:
         visits = rng.integers(state.n, size=min(VISITED, state.n))

@@ -205,7 +205,7 @@ class Exchanges(Searched):
     """Cayley's distance: neighbors are an exchange of two items away."""
 
     def _changes(self, weights: Array, center: Array) -> Array:
-        from permix.mallows.distances.centers_jit import exchange_changes
+        from permix.distributions.distances.centers_jit import exchange_changes
 
         changes = np.empty((self.n_items, self.n_items))
         exchange_changes(self.ranks, weights, center.astype(np.int64), changes)
@@ -239,7 +239,7 @@ class Moves(Searched):
         return np.array([self._moved(center, int(at)) for at in best]).reshape(-1, self.n_items)
 
     def _totals(self, weights: Array, center: Array) -> Array:
-        from permix.mallows.distances.centers_jit import move_totals
+        from permix.distributions.distances.centers_jit import move_totals
 
         totals = np.empty((self.n_items, self.n_items))
         move_totals(self.ranks, weights, center.astype(np.int64), totals)

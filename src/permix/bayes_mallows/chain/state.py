@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from permix.bayes_mallows.chain.errors_jit import BERNOULLI, log_all_said
+from permix.bayes_mallows.chain.groups_jit import update_groups
+from permix.bayes_mallows.chain.statistics_jit import gather, has_costs, renumber
 from permix.bayes_mallows.data import BayesModel
-from permix.bayes_mallows.errors_jit import BERNOULLI, log_all_said
-from permix.bayes_mallows.groups_jit import update_groups
-from permix.bayes_mallows.statistics_jit import gather, has_costs, renumber
+from permix.bayes_mallows.group_prior import LEAST_DECAY, MOST_DECAY, draw_groups
 from permix.data.labels import Array
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.draws import Jobs, amp_draws
 from permix.errors import DataError
+from permix.kernels.distances import row_distances
 from permix.kernels.streams import draw_key
 from permix.moves.state import (
     PartitionState,
@@ -27,8 +29,6 @@ from permix.moves.state import (
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import DirichletProcess, Gamma, MixtureOfFiniteMixtures, PriorTables
 
-# Decays lie between these: beyond them all rankings, or all but one, are alike.
-LEAST_DECAY, MOST_DECAY = 1e-30, 1e3
 MISFIT = "the checkpoint's groups are not those of these data"
 
 
@@ -103,10 +103,7 @@ class GroupState(PartitionState):
 
     def draw_from_prior(self, rng: np.random.Generator, size: int) -> tuple[Array, Array]:
         """Draw centers, as rank vectors, and decays of groups that nobody is in."""
-        prior, n = self.model.prior, self.model.n_items
-        centers = rng.permuted(np.tile(np.arange(n, dtype=np.int32), (size, 1)), axis=1)
-        decays = rng.gamma(prior.shape, 1.0 / prior.rate, size)
-        return centers, np.clip(decays, LEAST_DECAY, MOST_DECAY)
+        return draw_groups(self.model.prior, self.model.sums.distance, size, rng)
 
     def set_labels(self, labels: Array, rng: np.random.Generator) -> None:
         """Put agents into groups (any integers), with centers by mean ranks and decays to suit."""
@@ -210,7 +207,8 @@ class GroupState(PartitionState):
     def log_prior(self) -> float:
         """Log prior of the partition, of centers and decays, and of errors."""
         model, gamma = self.model, Gamma(self.model.prior.shape, self.model.prior.rate)
-        value = super().log_prior() - self.n_clusters * math.lgamma(model.n_items + 1.0)
+        value = super().log_prior() - self.n_clusters * model.sums.log_z(model.prior.center_decay)
+        value -= model.prior.center_decay * self._from_expected()
         value += sum(log_gamma_density(gamma, decay) for decay in self.decays[: self.n_clusters].tolist())
         if model.errors == BERNOULLI:
             a, b = model.error_prior
@@ -219,6 +217,15 @@ class GroupState(PartitionState):
         elif model.soft:
             value -= float((self.errors * model.error_prior).sum())
         return float(value)
+
+    def _from_expected(self) -> float:
+        """How far all centers are together from where they are expected; 0 if anywhere alike."""
+        prior = self.model.prior
+        if prior.center_decay == 0.0:
+            return 0.0
+        centers = self.centers[: self.n_clusters]
+        orders = np.argsort(centers, axis=1).astype(np.int32)
+        return float(row_distances(self.model.metric, orders, centers, prior.center[None]).sum())
 
     def log_likelihood(self) -> float:
         """Ln p(rankings, and what was said of them | groups), the rankings of open agents included."""
@@ -262,8 +269,7 @@ class GroupState(PartitionState):
             n_groups = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
             rest = spec.pseudo_count * (n_groups - self.n_clusters)
         else:
-            opening = float(self.prior.opening[self.n_clusters]) if self.n_clusters < self.n else -math.inf
-            rest = math.exp(opening)
+            rest = math.exp(self.prior.opening[self.n_clusters])
         weights = rng.standard_gamma(np.append(sizes - discount, max(rest, 0.0)))
         self.shares = weights[:-1] / weights.sum()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permix.cli.output import count_of
+from permix.reporting.words import count_of
 
 # Under what name a report has the expected distance of a group.
 FACTS = {
