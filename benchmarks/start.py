@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, float, float]] = {
     "--help": ("-m permix --help", 0.5, 0.5),
     "consensus": ("-m permix consensus votes.csv", 2.0, 0.6),
     "info": ("-m permix info votes.csv", 0.6, 0.6),
+    "info --as table": ("-m permix info points.csv --as table", 0.6, 0.6),
     "fit mallows": ("-m permix fit mallows votes.csv -k 2", 6.0, 2.0),
     "fit bayes-mallows": ("-m permix fit bayes-mallows votes.csv -k 2", 8.0, 2.0),
     "summary": ("-m permix summary votes.permix", 0.6, 0.6),

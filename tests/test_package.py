@@ -22,6 +22,8 @@ HEAVY = {
     "arviz_base",
 }
 
+COMMAND = "sys.argv = ['permix', *{!r}]\nfrom permix.cli import main\ntry: main()\nexcept SystemExit: pass"
+
 
 def loaded_after(*codes: str) -> set[str]:
     """What one process has loaded after these programs."""
@@ -64,8 +66,18 @@ def test_small_questions_need_no_compiled_code(tmp_path):
     votes, fit = tmp_path / "votes.csv", tmp_path / "fit.permix"
     votes.write_text("1st,2nd,3rd\ntea,milk,water\nmilk,water,tea\nwater,tea,milk\n")
     permix.MallowsMixture(2, random_state=1, progress=False).fit(permix.read(votes)).save(fit)
-    run = "sys.argv = ['permix', *{!r}]\nfrom permix.cli import main\ntry: main()\nexcept SystemExit: pass"
     questions = ("consensus", str(votes)), ("info", str(votes)), ("summary", str(fit))
-    loaded = loaded_after(*map(run.format, questions))
+    loaded = loaded_after(*map(COMMAND.format, questions))
     assert "numpy" in loaded
     assert not loaded & {"numba", "scipy", "pandas", "sklearn"}
+
+
+def test_what_a_table_or_a_matrix_holds_is_said_without_compiled_code(tmp_path):
+    """No model is loaded to read it."""
+    table = tmp_path / "table.csv"
+    table.write_text("height,weight\n" + "".join(f"{i}.5,{7 * i % 13}.25\n" for i in range(30)))
+    loaded = loaded_after(
+        *(COMMAND.format(("info", str(table), "--as", form)) for form in ("matrix", "table"))
+    )
+    assert "pandas" in loaded
+    assert not loaded & {"numba", "scipy", "sklearn"}

@@ -10,7 +10,7 @@ import pytest
 
 import permix
 from permix.bayes_mallows.archive import SCHEMA
-from permix.errors import FileFormatError
+from permix.errors import DataError, FileFormatError
 from tests.bayes_mallows.cases import data_of
 from tests.bayes_mallows.test_report import with_errors
 
@@ -72,11 +72,14 @@ def put(at, value):
 def test_damaged_draws_are_refused(name, change, tmp_path):
     fit = with_errors("bernoulli", True)._fit
     path = tmp_path / "fit.permix"
+    again(fit, path)
+    with pytest.raises((FileFormatError, DataError)):
+        again(damaged(fit, name, change), path)
+
+
+def again(fit, path):
     permix.BayesianMallowsMixture._from_fit(fit).save(path)
     permix.load(path)
-    with pytest.raises((FileFormatError, permix.errors.DataError)):
-        permix.BayesianMallowsMixture._from_fit(damaged(fit, name, change)).save(path)
-        permix.load(path)
 
 
 def test_the_schema_has_all_that_chains_draw():

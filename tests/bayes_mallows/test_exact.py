@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.bayes_mallows import moves
-from permix.bayes_mallows.labels_jit import swap_neighbors
+from permix.bayes_mallows.chain import moves
+from permix.bayes_mallows.chain.labels_jit import swap_neighbors
 from tests.bayes_mallows.cases import (
     ERRORS,
     EXPECTED,
@@ -96,7 +96,7 @@ def test_centers_that_are_expected_around_a_ranking(distance, form, prior):
 
 @pytest.mark.parametrize("distance", ["kendall", "ulam"])
 def test_a_twin_that_expects_centers_anywhere_is_rejected(distance):
-    assert gaps(distance, "pairs", "dp", **EXPECTED) > 4 * BOUND
+    assert gaps(distance, "pairs", "dp", **EXPECTED) > 2 * BOUND
 
 
 @pytest.mark.parametrize("distance", ["kendall", "footrule", "cayley"])
@@ -136,3 +136,34 @@ def test_swaps_of_neighbors_with_groups_summed_out_are_exact(distance, monkeypat
 
     monkeypatch.setattr(moves, "swap_neighbors", forgetful)
     assert gaps(distance, "full", "two", n_iterations=8000) > 2 * BOUND
+
+
+@pytest.mark.parametrize(
+    ("distance", "form", "errors"),
+    [("footrule", "contradictions", "logistic"), ("ulam", "pairs", "none"), ("kendall", "top", "none")],
+)
+def test_swaps_in_centers_and_rankings_together_are_exact(distance, form, errors, monkeypatch):
+    """Made often, after all other moves; a twin swaps in the rankings of members and not in the center."""
+    swap, groups = moves.SharedSwaps.step, moves.Groups.step
+
+    def right(self, rng, state):
+        info = groups(self, rng, state)
+        for _ in range(10):
+            swap(self, rng, state)
+        return info
+
+    def forgetful(self, rng, state):
+        info = groups(self, rng, state)
+        for _ in range(10):
+            before = state.centers.copy()
+            swap(self, rng, state)
+            state.centers[:] = before
+            state.recount()
+        return info
+
+    monkeypatch.setattr(moves.Groups, "step", right)
+    assert gaps(distance, form, "one", errors, n_iterations=5000) < BOUND
+    if distance == "ulam":  # of six pairs three are stated by somebody: the twin has little to swap
+        return
+    monkeypatch.setattr(moves.Groups, "step", forgetful)
+    assert gaps(distance, form, "one", errors, n_iterations=12_000) > 1.5 * BOUND

@@ -58,6 +58,9 @@ def test_a_single_center_is_described_place_by_place():
     model = quietly(
         permix.BayesianMallowsMixture(**SHORT), permix.Rankings.from_orders(orders, items=range(4))
     )
+    assert "Where each item stands in the center of group 1" in permix.report(
+        model, format="md", checks=False
+    )
     said = answer(model._fit).sentences
     low, high = GroupSummaries(model._fit).place_intervals(0)
     sure = int((low == high).sum())
@@ -116,7 +119,7 @@ def test_reports_have_all_sections():
         "How people split",
         "Every pair of items",
     ]
-    assert "Where each item stands in the center of group 2" in text
+    assert "The most probable centers" in text
     assert "centers that hold 90%" in text
 
 
@@ -139,3 +142,19 @@ def test_heat_draws_the_probabilities():
     assert len(few.axes[0].get_yticklabels()) == 2
     with pytest.raises(DataError, match="no picture 'heat' of a MallowsMixture"):
         plots.heat(permix.MallowsMixture(1, progress=False).fit(model._fit.preferences))
+
+
+def test_groups_that_overlap_are_not_joined_where_their_number_is_given(tmp_path):
+    """The partition nearest to all draws has one group here, and all draws two."""
+    centers = np.array([[0, 1, 2, 3, 4], [2, 1, 0, 3, 4]])
+    made = permix.datasets.make_mallows_mixture(600, 5, 2, dispersion=0.4, centers=centers, random_state=5)
+    model = quietly(permix.BayesianMallowsMixture(2, **{**SHORT, "n_burn_in": 400}), made.data)
+    nearest = permix.point_estimate(model._fit.draws.arrays["labels"].reshape(-1, 600), random_state=0)
+    assert nearest.n_clusters == 1
+    assert model.n_clusters_ == 2
+    assert sorted(model.centers_.orders.tolist()) == sorted(centers.tolist())
+    assert model._fit.overlapping
+    assert permix.adjusted_rand(model.point_estimate_.labels, made.labels) > 0.2
+    assert "The groups overlap" in " ".join(answer(model._fit).verdict.reasons)
+    model.save(tmp_path / "fit.permix")
+    assert permix.load(tmp_path / "fit.permix")._fit.overlapping

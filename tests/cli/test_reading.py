@@ -156,6 +156,27 @@ def test_info_describes_matrices(run, tmp_path):
     assert f"{wide} --layout wide -o groups.permix finds" in out
 
 
+@pytest.mark.parametrize(
+    ("title", "names", "kind"),
+    [
+        ("id", [f"u{k}" for k in range(30)], "matrix"),  # of the rows
+        ("color", ["red", "green"] * 15, "table"),  # a column of its own
+    ],
+)
+def test_names_of_rows_are_no_measurements(run, tmp_path, title, names, kind):
+    """``compare`` and ``fit auto`` ended with a traceback: 'u0' is no number."""
+    wide = tmp_path / "answers.csv"
+    # Many a five, and cells that are empty: no ranks.
+    cells = [
+        [("5", "5", "2", "5", "", "3")[(3 * k + k * j + j * j) % 6] for j in range(8)] for k in range(30)
+    ]
+    lines = [",".join([name, *row]) for name, row in zip(names, cells, strict=True)]
+    wide.write_text("\n".join([f"{title}," + ",".join(f"f{j}" for j in range(8)), *lines]) + "\n")
+    code, out, err = run("info", wide, "--as", "any", "--json")
+    assert code == 0, err
+    assert json.loads(out)["kind"] == kind
+
+
 def test_what_was_recognized_and_why(run, tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("model_a,model_b,winner,judge\nx,y,model_a,1\ny,x,tie,2\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -96,6 +98,31 @@ def test_a_second_process_compiles_nothing_and_an_edit_anywhere_below_is_seen(pa
     assert answer(package)[0] == ["15.0", "True"]
     edit(package / "toy/coin_weight.py", "+ 2.0", "+ 1.0")
     assert answer(package)[0] == ["12.0", "False"]
+
+
+def test_what_is_kept_runs_before_numba_has_loaded_what_it_compiles_with(package, answer):
+    """And it serves kernels that are compiled after it, when Numba has."""
+    assert answer(package)[0] == ["8.0", "True"]
+    program = """
+import sys
+import numba, numpy
+import toy.coin_weight
+from toy.caller import call
+from toy.coin import Coin
+
+print(call(Coin(3.0)), "numba.np.linalg" in sys.modules)
+
+@numba.njit
+def solved(coin):
+    return numpy.linalg.solve(numpy.eye(2), numpy.full(2, call(coin)))[0]
+
+print(solved(Coin(3.0)), "numba.np.linalg" in sys.modules)
+"""
+    environment = os.environ | {"PERMIX_COMPILED": str(package / "compiled")}
+    command = [sys.executable, "-c", program]  # a fork would have loaded all of Numba
+    done = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["8.0", "False", "8.0", "True"]
 
 
 def test_a_damaged_entry_is_compiled_again(package, answer):

@@ -322,7 +322,7 @@ def test_interrupted_folds_say_how_to_go_on(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": "plackett"}, r"model='plackett' must be \"mallows\" or \"angle\""),
+        ({"model": "plackett"}, r"model='plackett' must be \"mallows\", \"bayes-mallows\" or \"angle\""),
         ({"criterion": "loo"}, r"criterion='loo' must be \"held-out\", \"dic\""),
         ({"criterion": "dic", "inference": "em"}, r"averages over a posterior.*'bic' or aic"),
         ({"criterion": "waic", "inference": "em"}, r"averages over a posterior"),

@@ -381,5 +381,5 @@ def test_an_estimator_brings_its_parameters():
     given = select_components(data, [1, 2], model=model)
     assert given.table.equals(named.table)
     assert given.model.get_params() == named.model.get_params()
-    with pytest.raises(DataError, match="one of these estimators: AngleMixture, MallowsMixture"):
+    with pytest.raises(DataError, match="one of these estimators: AngleMixture, Bayesian"):
         select_components(data, [1, 2], model=permix.AngleClassifier())

@@ -119,12 +119,14 @@ def show(report: dict[str, Any], title: str) -> None:
     fit_tables.print_orders("Centers, best first", centers)
     _print_scores(report)
     fit_tables.print_remarks(report["remarks"])
-    print(
-        "agents: those for whom the group is the most probable one\n"
-        "concentration: 0 = members rank at random; the larger, the more united\n"
-        "score: small = preferred; how far apart two scores are says how sure their order is to a member\n"
-        f"normalizer: {_normalizer(report)}\n"
-    )
+    for line in (
+        "agents: those for whom the group is the most probable one",
+        "concentration: 0 = members rank at random; the larger, the more united",
+        "score: small = preferred; how far apart two scores are says how sure their order is to a member",
+        f"normalizer: {_normalizer(report)}",
+    ):
+        say(line, "  ")
+    print()
     _print_fit_measures(report)
     if "diagnostics" in report:
         print()

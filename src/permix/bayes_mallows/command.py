@@ -17,9 +17,9 @@ COMMAND = ModelCommand(
     OUTPUT.chains: killed at any moment, the same command goes on.
     """,
     examples=(
-        "permix fit bayes-mallows votes.csv -k 1 --report votes.html -o votes.permix",
-        "permix fit bayes-mallows comparisons.csv -k 2 --errors bernoulli -o groups.permix",
-        "permix fit bayes-mallows votes.csv --select 1-6 --distance footrule -o groups.permix",
+        "permix fit bayes-mallows votes.csv -k 1 --report v.html -o v.permix",
+        "permix fit bayes-mallows pairs.csv -k 1 --errors bernoulli -o p.permix",
+        "permix fit bayes-mallows votes.csv --select 1-6 --distance ulam -o v.permix",
     ),
     parameters=BayesianMallowsParameters,
     source=STATEMENTS,

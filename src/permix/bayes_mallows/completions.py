@@ -72,7 +72,7 @@ class Pool(NamedTuple):
 
     @classmethod
     def of(cls, fit: BayesianMallowsFit) -> Pool:
-        under, logs = all_groups(fit)
+        under, logs = all_groups(fit, fit.groups)
         labels = np.append(fit.overlap.linked.astype(np.int64), np.full(fit.groups.n_draws, -1))
         kept = np.isfinite(logs)
         under = under._replace(
@@ -174,8 +174,8 @@ def _sweep(
     pool: Pool, table: Preferences, rows: Array, groups: Array, rng: np.random.Generator, ranks: Array
 ) -> None:
     """Move rankings, and groups between, each draw in a chain of its own."""
-    from permix.bayes_mallows.latent_jit import fill_costs, update_latents
-    from permix.bayes_mallows.statistics_jit import has_costs
+    from permix.bayes_mallows.chain.latent_jit import fill_costs, update_latents
+    from permix.bayes_mallows.chain.statistics_jit import has_costs
 
     under, size = pool.under, groups.shape[1]
     n, soft = table.n_items, under.settings.errors is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from permix.bayes_mallows.errors_jit import BERNOULLI, LOGISTIC, NO_ERRORS
+from permix.bayes_mallows.chain.errors_jit import BERNOULLI, LOGISTIC, NO_ERRORS
 from permix.bayes_mallows.group_prior import GroupPrior, group_prior
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.data.labels import Array

@@ -68,7 +68,8 @@ class BayesianMallowsMixture(
         errors are logistic.
     point_estimate_ : PointEstimate
         The partition of the agents that is nearest to all draws, with its expected loss. A row with a count
-        stands for that many agents, in the order of ``Preferences.expand()``.
+        stands for that many agents, in the order of ``Preferences.expand()``. Where a number of groups is
+        given and this partition has fewer than draws do, the most probable group of each agent.
     posterior_ : xarray.DataTree
         All draws in ArviZ's schema: ``labels`` over chain, draw, observation (the agents); ``n_groups``,
         ``dispersion`` (mean over agents of that of their group), ``log_joint``, ...; and of groups, as

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from permix.bayes_mallows.chain.errors_jit import LOGISTIC
+from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings, SharedSwaps
+from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel, bayes_model
-from permix.bayes_mallows.errors_jit import LOGISTIC
+from permix.bayes_mallows.given_number import of_given_number
 from permix.bayes_mallows.groups import GroupDraws
-from permix.bayes_mallows.moves import Assignments, Errors, Groups, LatentRankings
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
-from permix.bayes_mallows.state import GroupState
 from permix.convergence import FEWEST_DRAWS, mcse_mean
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
@@ -69,6 +70,11 @@ class BayesianMallowsFit(EstimatedPartition):
             draws=drawn.reshape(-1, drawn.shape[-1]),
             recur=self.recurrence.n_chains / len(drawn),
         )
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether the partition nearest to all draws joins groups, so that another one is shown."""
+        return self.estimate.n_runs == 0
 
     @property
     def interrupted(self) -> bool:
@@ -142,7 +148,7 @@ def fit_bayes_mallows(table: Preferences, settings: BayesianMallowsParameters) -
         **settings.for_chains(work_of(model)),
         fingerprint=fingerprint_of(model, settings),
     )
-    estimate = nearest_partition(draws, settings)
+    estimate = of_given_number(nearest_partition(draws, settings), draws, settings)
     warn_if_chains_disagree(draws)
     return BayesianMallowsFit(settings, table.items, table, draws, estimate)
 
@@ -171,7 +177,7 @@ def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
     """Return what one iteration of a chain does."""
     moves: list[Move] = []
     if len(model.open_agents):
-        moves.append(LatentRankings())
+        moves += [LatentRankings(), SharedSwaps()]
     if model.most_groups > 1:
         moves.append(Assignments())
     moves.append(Groups())

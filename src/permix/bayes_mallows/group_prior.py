@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from permix.bayes_mallows.chain.statistics_jit import cost_of_one, has_costs
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
-from permix.bayes_mallows.statistics_jit import cost_of_one, has_costs
 from permix.data.labels import Array, Label, some_names
 from permix.distributions.distances.draws import draw_orders
 from permix.distributions.distances.normalizer import Normalizer

@@ -140,21 +140,21 @@ class BayesianMallowsParameters(ChainParameters):
             from_json=_gamma_from_json,
             parse=_gamma_from_text,
         ),
-        "Prior of the decay of a group, -ln of its dispersion, such as gamma(2,5); in Python "
+        "Prior of the decay of a group, -ln of its dispersion, such as gamma(2,5). In Python "
         "``permix.Gamma(2.0, 5.0)``. By default an exponential one, whose mean is the decay at which "
         "rankings are half as far from their center as rankings drawn evenly.",
     )
     center_prior: Any = declare(
         None,
         Made(_ranking, "ranking", special=(None,), to_json=list, parse=_names_from_text),
-        "A ranking of all items, best first, around which centers are expected, such as a,b,c; in Python "
+        "A ranking of all items, best first, around which centers are expected, such as a,b,c. In Python "
         "also Rankings of one row. By default centers may be anywhere alike.",
     )
     center_dispersion: float = declare(
         0.5,
         Real(above=0.0, below=1.0),
-        "How far centers may be from the expected one before anything is known, by the same distance: "
-        "P(center) ∝ center_dispersion^distance.",
+        "How far centers may be from the expected one before anything is known: P(center) falls by this "
+        "factor with each unit of the distance.",
     )
     error_prior: Any = declare(
         None,

@@ -87,7 +87,8 @@ def heat(fit: BayesianMallowsFit, *, figure: Figure | None = None, max_items: in
         axes.set_xticks([tick - 1 for tick in ticks], [str(tick) for tick in ticks])
         axes.tick_params(length=0, labelsize="small")
         axes.set_xlabel("rank in the center (1 = best)", fontsize="small")
-        axes.set_title(_title(fit, summaries, e), fontsize="medium")
+        if fit.n_clusters > 1:
+            axes.set_title(f"group {e + 1} · {100 * summaries.shares[e]:.1f} %", fontsize="medium")
         if last <= MOST_WRITTEN:
             for row, column in np.argwhere(values >= 0.005).tolist():
                 value = values[row, column]
@@ -122,7 +123,7 @@ def _panels(fit: BayesianMallowsFit, figure: Figure | None, max_items: int) -> t
 
 def _title(fit: BayesianMallowsFit, summaries: GroupSummaries, e: int) -> str:
     said = f"dispersion {dispersion_words(summaries, e)}"
-    return said if fit.n_clusters == 1 else f"group {e + 1} · {100 * summaries.shares[e]:.1f} % · {said}"
+    return said if fit.n_clusters == 1 else f"group {e + 1} · {100 * summaries.shares[e]:.1f} %\n{said}"
 
 
 def similarity(fit: BayesianMallowsFit, *, ax: Axes | None = None) -> Axes:

@@ -98,6 +98,14 @@ def answer(fit: BayesianMallowsFit) -> Answer:
     if fit.n_clusters > 1:
         judged += of_recurrence(fit.recurrence.n_chains.tolist(), n_chains, "chain")
     advice = []
+    if fit.overlapping:
+        judged.append(
+            (
+                "care",
+                "The groups overlap: the partition nearest to all draws joins some of them. Every agent is "
+                "shown in the most probable group instead.",
+            )
+        )
     if judged[0][0] == "bad":
         advice.append("Run the chains for longer, or with another seed, before you build on numbers below.")
     found = found_groups(fit, summaries, sure=False)
@@ -195,7 +203,7 @@ def _centers(fit: BayesianMallowsFit, summaries: GroupSummaries, found: RankedGr
         else:
             order = " ≻ ".join(found.short[item] for item in centers[0].tolist())
             rows.append((title, order, percent(float(chances[0])), str(len(chances))))
-        if e < MOST_HEATS:
+        if len(chances) > 1 and e < MOST_HEATS:
             blocks.append(_heat(summaries, found, e))
     if rows:
         held = Table(

@@ -30,6 +30,7 @@ def report(fit: BayesianMallowsFit) -> dict[str, Any]:
         **fit_tables.items_report(fit.items, fit.counts, fit),
         **fit_tables.chains_report(fit.draws),
         "interrupted": fit.draws.interrupted,
+        "groups_overlap": fit.overlapping,
         "number_of_groups": fit.n_clusters,
         "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_groups"]),
         "groups": [_group_report(fit, summaries, e) for e in range(fit.n_clusters)],
@@ -106,7 +107,11 @@ def show(report: dict[str, Any], title: str) -> None:
 def _explain(report: dict[str, Any], several: bool) -> None:
     """Say what the columns are."""
     if several:
-        say("agents: members in the partition shown, which is nearest to all draws", "  ")
+        alone = "those for whom it is the most probable group"
+        members = (
+            alone if report["groups_overlap"] else "members in the partition that is nearest to all draws"
+        )
+        say(f"agents: {members}", "  ")
         say("share: how large a part of all agents the group is, with a 90% interval", "  ")
     say("dispersion: from 0, all rank as the center does, to 1, no agreement; with a 90% interval", "  ")
     say(distance_line(report["distance"], report["number_of_items"]), "  ")

@@ -69,9 +69,9 @@ def remarks(fit: BayesianMallowsFit, summaries: GroupSummaries) -> list[str]:
     drawn = fit.draws.arrays["n_groups"]
     low, high = np.quantile(drawn, (TAIL, 1.0 - TAIL))
     if not low <= fit.n_clusters <= high:
+        span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
         said.append(
-            f"draws have {low:g} to {high:g} groups, the estimate {fit.n_clusters}; those that do not last "
-            "are not in it"
+            f"draws have {span} groups, the estimate {fit.n_clusters}; those that do not last are not in it"
         )
     asked = fit.settings.n_components
     if isinstance(asked, int) and fit.n_clusters < asked:

@@ -104,7 +104,13 @@ def _read(form: str, file: Path, values: Mapping[str, Any]) -> Any:
 
 
 def _is_one_scale(frame: Any) -> bool:
-    """Whether columns of numbers look like answers to questions of one kind."""
+    """Whether columns of numbers, beside names of the rows, are answers to questions of one kind."""
+    from pandas.api.types import is_numeric_dtype
+
+    words = [name for name in frame.columns if not is_numeric_dtype(frame[name])]
+    if words and (words != [frame.columns[0]] or not frame[words[0]].is_unique):
+        return False
+    frame = frame.drop(columns=words)
     numbers = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     if numbers.shape[1] < 2:
         return False

@@ -180,7 +180,7 @@ def _means(values: Array, drawn: list[Array], n_groups: int, rng: np.random.Gene
 
 def _doubt(fit: Any, found: Memberships) -> str:
     """Say why other runs may find other groups; shuffling a covariate takes the groups as they are."""
-    so = "so another run may find other groups, and say another p of them"
+    so = "so another run may find other groups, and other shares of them"
     draws = getattr(fit, "draws", None)
     if draws is not None and draws.seeds:
         from permix.posterior.diagnostics import verdict_on

@@ -37,6 +37,7 @@ from typing import Any
 import numba
 from numba.core import event, types
 from numba.core.caching import CompileResultCacheImpl, dumps
+from numba.core.runtime import rtsys
 
 from permix.errors import PermixWarning
 from permix.kernels.pipelines import rebuild
@@ -82,8 +83,10 @@ def cache_folder() -> Path:
 class ContentCache:
     """What a Numba dispatcher asks for compiled code, and gives it to."""
 
-    def __init__(self, function: Callable[..., object], form: str = "") -> None:
+    def __init__(self, function: Callable[..., object], form: str = "", *, wrapped: bool = False) -> None:
+        """``wrapped`` says that more is compiled around what was kept, in every process."""
         self._function = function
+        self._wrapped = wrapped
         self._form = form
         self._format = _Format(function)
         # Read now, while what is on disk is what was imported: a file may be edited before its first call.
@@ -96,7 +99,11 @@ class ContentCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for this signature from the present sources, or None."""
-        target_context.refresh()
+        # Compiled code needs Numba's allocator. Numba loads all that it can compile as well, a fifth of a
+        # second, which its compiler does anyway before it begins.
+        rtsys.initialize(target_context)
+        if self._wrapped:
+            target_context.refresh()
         path = self.path(sig, target_context.codegen())
         if path is None:
             COMPILING.begin((self._function, sig))

@@ -62,7 +62,7 @@ def inlined(function: Callable[..., object]) -> Any:
 def ufunc(function: Callable[..., object]) -> Any:
     """Compile a function of numbers into a NumPy ufunc; compiled code calls it like any other kernel."""
     compiled: Any = numba.vectorize(nopython=True)(function)
-    compiled._dispatcher.cache = ContentCache(function)
+    compiled._dispatcher.cache = ContentCache(function, wrapped=True)
     return compiled
 
 

@@ -14,6 +14,8 @@ from permix.estimators.wording import listed as listed
 MOST_DECIMALS = 8
 # A name in a sentence or a picture has at most so many characters; tables have all of it.
 IN_A_SENTENCE = 60
+# Groups that a sentence lists one by one; of more it says how many.
+MOST_TOLD = 8
 NUMBERS = [
     "no",
     "one",
@@ -157,19 +159,24 @@ def how_often(found: Sequence[int], n_runs: int, run: str, never: int) -> str:
     --------
     >>> how_often([8, 8, 6, 7, 6, 1], 8, "restart", 1)
     'groups 1 and 2 recur in all 8 restarts, group 4 in 7, groups 3 and 5 in 6, and group 6 in no other'
+    >>> how_often([2, 2, 1, 2, 0, 2, 2, 1, 2], 2, "chain", 0)
+    '6 of them recur in both chains, 2 in 1, and 1 in no chain'
     """
+    many = len(found) > MOST_TOLD
     said: list[str] = []
     for times in sorted(set(found), reverse=True):
         which = [k for k, each in enumerate(found) if each == times]
         runs = all_of(n_runs, run) if times == n_runs else f"{times}"
         if times <= never:
             runs = f"no {run}" if never == 0 else "no other"
+        them = f"{len(which):,}" if many else named(which, len(found))
         if not said:  # the first one has the verb and the noun
             verb = "recurs" if len(which) == 1 else "recur"
-            runs = runs if times == n_runs else f"{times} of {n_runs} {run}s"
-            said.append(f"{named(which, len(found))} {verb} in {runs}")
+            if times != n_runs and times > never:
+                runs = f"{times} of {n_runs} {run}s"
+            said.append(f"{them}{' of them' if many else ''} {verb} in {runs}")
         else:
-            said.append(f"{named(which, len(found))} in {runs}")
+            said.append(f"{them} in {runs}")
     return f"{', '.join(said[:-1])}, and {said[-1]}" if len(said) > 2 else " and ".join(said)
 
 

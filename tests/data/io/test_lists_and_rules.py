@@ -116,6 +116,13 @@ def test_columns_of_several_questions_are_no_ordering(read):
     assert read(text, layout="orders", ignore=["Clerk 1", "Clerk 2"]).items == ("Ann", "Bo")
 
 
+@pytest.mark.parametrize("called", ["Rank {} {}", "{}. choice {}", "{}th {}"])
+def test_columns_of_several_questions_with_the_number_before(read, called):
+    names = ",".join(called.format(rank, office) for office in ("Mayor", "Clerk") for rank in (1, 2))
+    with pytest.raises(DataError, match="several questions"):
+        read(f"{names}\nAnn,Bo,Di,Ed\nBo,Ann,Ed,Di\n", layout="orders", header=True)
+
+
 def test_the_worst_item_is_not_above_those_that_are_not_listed(read):
     with pytest.raises(DataError, match="'worst' is below the items that a row does not list"):
         read("person,best,worst\na,tea,cola\nb,milk,tea\n", layout="orders")

@@ -13,6 +13,7 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.draws import Jobs, amp_draws
+from permix.estimators.preference_input import without_pairs
 from permix.kernels.streams import draw_key
 
 # Rankings drawn, of which one is chosen by its weight, where they cannot be listed.
@@ -28,10 +29,7 @@ def drawn_evenly(
     soft = settings.errors is not None
     if len(full) and not (soft and len(row.pairs)):
         return np.argsort(ranks[0]).astype(np.int32)
-    firm = row
-    if soft:
-        nothing = np.zeros((0, 2), dtype=np.int32)
-        firm = row._replaced(pair_indptr=np.zeros(2, dtype=np.int64), pairs=nothing)
+    firm = without_pairs(row) if soft else row
     if n <= MOST_LISTED:
         orders = np.array(list(permutations(range(n))), dtype=np.int32)
         logs = np.where(_agree(firm, np.argsort(orders, axis=1)), 0.0, -np.inf)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from permix.bayes_mallows.chain.errors_jit import BERNOULLI, MOST_ODDS
+from permix.bayes_mallows.chain.moves import LatentRankings
+from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel
-from permix.bayes_mallows.errors_jit import BERNOULLI, MOST_ODDS
-from permix.bayes_mallows.moves import LatentRankings
-from permix.bayes_mallows.state import GroupState
 from permix.data.labels import Array
 from permix.sampling import Draws
 

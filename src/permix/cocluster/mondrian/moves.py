@@ -189,8 +189,8 @@ class CrossCuts(Move):
         if n is None:
             n = max(1, (state.data.n_rows + state.data.n_columns) // LINES_PER_EXCHANGE)
         trees = (state.block_prior, state.budget, state.tree, state.spare)
-        made = cross_cuts(rng, n, self.n_scans, *trees, state.lines, state.places)
-        return Info("cross", *map(int, made))
+        tried, accepted = cross_cuts(rng, n, self.n_scans, *trees, state.lines, state.places)
+        return Info("cross", int(tried), int(accepted))
 
 
 @dataclasses.dataclass

@@ -123,16 +123,20 @@ def _refuse_the_worst(table: Table, wide: list[int]) -> None:
 
 
 def _refuse_several_series(table: Table, wide: list[int]) -> None:
-    """Refuse columns of several contests: ``President 1``, ``President 2``, ``Clerk 1``, ``Clerk 2``."""
-    series: dict[str, list[int]] = {}
+    """Refuse columns of several contests: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``, or ``1st choice Clerk``."""
+    series: dict[str, list[int]] = {}  # places of the columns
+    numbered: dict[str, list[int]] = {}
     for place in wide:
-        match = re.fullmatch(r"(.*[^\W\d_])[\s._#-]*([0-9]{1,4})", str(table.names[place]))
-        if match is None:
+        name = str(table.names[place])
+        match = re.fullmatch(r"(\D*)([0-9]{1,4})(?:st|nd|rd|th)?(\D*)", name)
+        called = "" if match is None else f"{match[1].strip(' ._#-')} {match[3].strip(' ._#-')}".strip()
+        if match is None or not called:
             return
-        series.setdefault(match[1], []).append(int(match[2]))
-    if len(series) > 1 and all(found == list(range(1, len(found) + 1)) for found in series.values()):
+        series.setdefault(called, []).append(place)
+        numbered.setdefault(called, []).append(int(match[2]))
+    if len(series) > 1 and all(found == list(range(1, len(found) + 1)) for found in numbered.values()):
         names = list(series)
-        last = next(name for place in wide if str(name := table.names[place]).startswith(names[-1]))
+        last = table.names[series[names[-1]][0]]
         raise DataError(
             f"{table.source}: the columns are those of several questions, {some_names(names)}, as it seems; "
             "read one, and leave out the columns of the others, such as ",

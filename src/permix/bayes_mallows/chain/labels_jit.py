@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from permix.bayes_mallows.statistics_jit import distance_of, gap_cost
+from permix.bayes_mallows.chain.statistics_jit import distance_of, gap_cost
 from permix.distributions.distances.table_jit import LOG_Z, table_value
 from permix.kernels.distances import KENDALL, distance_between
 from permix.kernels.jit import kernel

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.bayes_mallows.errors_jit import log_said
-from permix.bayes_mallows.places_jit import draw_place, order_of, put, swap, swap_cost, walk
-from permix.bayes_mallows.statistics_jit import cost_of_one, distance_of, has_costs
+from permix.bayes_mallows.chain.errors_jit import log_said
+from permix.bayes_mallows.chain.places_jit import draw_place, order_of, put, swap, swap_cost, walk
+from permix.bayes_mallows.chain.statistics_jit import cost_of_one, distance_of, has_costs
 from permix.distributions.conditioning.local_moves_jit import (
     Limits,
     State,

@@ -20,13 +20,18 @@ NO_ERRORS, BERNOULLI, LOGISTIC = range(3)
 
 
 @kernel
+def log_one(gap, level, slope):
+    """Return ln P(a comparison | its worse item is ``gap`` ranks below its better one)."""
+    odds = level + slope * (abs(gap) - 1)
+    return -math.log1p(math.exp(-odds)) - (odds if gap < 0 else 0.0)
+
+
+@kernel
 def log_said(pairs, first, last, ranks, level, slope):
     """Return ln P(comparisons | ranking), each wrong with log-odds -level - slope (how far apart - 1)."""
     total = 0.0
     for p in range(first, last):
-        gap = ranks[pairs[p, 1]] - ranks[pairs[p, 0]]
-        odds = level + slope * (abs(gap) - 1)
-        total -= math.log1p(math.exp(-odds)) + (odds if gap < 0 else 0.0)
+        total += log_one(ranks[pairs[p, 1]] - ranks[pairs[p, 0]], level, slope)
     return total
 
 

@@ -6,11 +6,12 @@ import dataclasses
 
 import numpy as np
 
-from permix.bayes_mallows.errors_jit import update_errors
-from permix.bayes_mallows.labels_jit import choose, swap_neighbors, visit, weigh
-from permix.bayes_mallows.latent_jit import fill_costs, update_latents
-from permix.bayes_mallows.state import GroupState
-from permix.bayes_mallows.statistics_jit import has_costs
+from permix.bayes_mallows.chain.errors_jit import update_errors
+from permix.bayes_mallows.chain.labels_jit import choose, swap_neighbors, visit, weigh
+from permix.bayes_mallows.chain.latent_jit import fill_costs, update_latents
+from permix.bayes_mallows.chain.orbits_jit import swap_together
+from permix.bayes_mallows.chain.state import GroupState
+from permix.bayes_mallows.chain.statistics_jit import has_costs
 from permix.data.labels import Array
 from permix.kernels.streams import draw_key
 from permix.moves.base import Info, Move
@@ -43,6 +44,19 @@ class LatentRankings(Move):
         key = draw_key(rng)
         over_rows(lambda first, last: update_latents(key, *given, *groups, first, last), len(agents), n * n)
         state.recount()
+
+
+@dataclasses.dataclass
+class SharedSwaps(Move):
+    """Swap neighbors in centers and in the rankings behind what members say, together."""
+
+    def step(self, rng: np.random.Generator, state: GroupState) -> Info:
+        model = state.model
+        given = (model.metric, model.arrays, model.soft, model.row_of, len(model.known), state.members)
+        groups = (state.centers, state.decays, state.errors, state.n_clusters, model.prior)
+        made = int(swap_together(rng, *given, *groups))
+        state.recount()
+        return Info("swaps", state.n_clusters * max(model.n_items // 3, 1), made)
 
 
 @dataclasses.dataclass

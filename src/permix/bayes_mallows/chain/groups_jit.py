@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.bayes_mallows.decays_jit import slice_decay
-from permix.bayes_mallows.places_jit import (
+from permix.bayes_mallows.chain.decays_jit import slice_decay
+from permix.bayes_mallows.chain.places_jit import (
     draw_place,
     order_of,
     put,
@@ -23,7 +23,7 @@ from permix.bayes_mallows.places_jit import (
     total_cost,
     walk,
 )
-from permix.bayes_mallows.statistics_jit import distance_of, has_costs, sum_of_distances
+from permix.bayes_mallows.chain.statistics_jit import distance_of, has_costs, sum_of_distances
 from permix.distributions.distances.table_jit import LOG_Z, table_value
 from permix.kernels.distances import KENDALL
 from permix.kernels.jit import kernel

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from permix.bayes_mallows.chain.errors_jit import BERNOULLI, log_all_said
+from permix.bayes_mallows.chain.groups_jit import update_groups
+from permix.bayes_mallows.chain.statistics_jit import gather, has_costs, renumber
 from permix.bayes_mallows.data import BayesModel
-from permix.bayes_mallows.errors_jit import BERNOULLI, log_all_said
 from permix.bayes_mallows.group_prior import LEAST_DECAY, MOST_DECAY, draw_groups
-from permix.bayes_mallows.groups_jit import update_groups
-from permix.bayes_mallows.statistics_jit import gather, has_costs, renumber
 from permix.data.labels import Array
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.draws import Jobs, amp_draws

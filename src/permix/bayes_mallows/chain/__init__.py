@@ -1,0 +1,1 @@
+"""Chains of Bayesian Mallows models: their state, their moves, and compiled code."""
