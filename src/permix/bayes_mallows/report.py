@@ -226,8 +226,8 @@ def _heat(summaries: GroupSummaries, found: RankedGroups, e: int) -> Figure:
     some = "" if len(order) == found.n_items else f" The first {len(order)} items."
     return heat(
         f"Where each item stands in the center of {found.title(e)}",
-        "Probability, in percent, that an item has a rank in the center; one dark cell in a row is a sure "
-        f"place.{some}",
+        "Probability, in percent, that an item has a rank in the center; a single strong color in a row "
+        f"is a sure place.{some}",
         chances[:, :last],
         names,
         [str(rank + 1) for rank in range(last)],
