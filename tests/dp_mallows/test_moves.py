@@ -16,7 +16,6 @@ from permix.dp_mallows import moves as dp_mallows_moves
 from permix.dp_mallows.fit import sweep_move
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
-from permix.dp_mallows.lists.drift_jit import drift
 from permix.dp_mallows.lists.seating_jit import (
     HIGH,
     MOVED,
@@ -28,14 +27,7 @@ from permix.dp_mallows.lists.seating_jit import (
     seat_in_turn,
 )
 from permix.dp_mallows.lists.top_lists_jit import write_skips
-from permix.dp_mallows.moves import (
-    Centers,
-    CollapsedSeating,
-    Drift,
-    ListSplitMerge,
-    ParallelSeating,
-    SettledSeating,
-)
+from permix.dp_mallows.moves import Centers, CollapsedSeating, ListSplitMerge, ParallelSeating, SettledSeating
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.published import published_moves
 from permix.kernels.streams import draw_key
@@ -291,8 +283,8 @@ class Pins(np.random.Generator):
         return self.draws if size == len(self.draws) else super().random(size)
 
 
-def agrees_given_pins(move, alpha=1.0, discount=0.0, n_steps=3000):
-    """Whether a move that keeps centers, and some agents in their clusters, draws the others as it should."""
+@pytest.mark.parametrize(("alpha", "discount"), first_in_every_run([(0.5, 0.7), (1.0, 0.0)]))
+def test_assignments_given_pins(alpha, discount):
     prior = PitmanYor(alpha, discount) if discount else DirichletProcess(alpha)
     lists = ((0, 1), (1, 0), (1, 3, 0), (0,), (2,), (3, 1), (3, 0))
     centers = [(0, 1, 2, 3), (1, 0, 3, 2), (3, 2, 1, 0)]
@@ -312,50 +304,14 @@ def agrees_given_pins(move, alpha=1.0, discount=0.0, n_steps=3000):
     exact = np.exp(np.array(scores) - logsumexp(scores))
     put(state, first, centers)
     rng = Pins(pinned, 9)
-    visits = np.empty(n_steps, dtype=np.int64)
+    move = ParallelSeating(0.5)
+    visits = np.empty(3000, dtype=np.int64)
     for t in range(len(visits)):
         move.step(rng, state)
         visits[t] = options.index(tuple(state.labels.tolist()))
         if t < 50:
             check_statistics(state)
-    return agrees(visits, options, exact)
-
-
-@pytest.mark.parametrize("move", [ParallelSeating(0.5), Drift(0.5, 10, 0.1)])
-@pytest.mark.parametrize(("alpha", "discount"), first_in_every_run([(0.5, 0.7), (1.0, 0.0)]))
-def test_assignments_given_pins(alpha, discount, move):
-    assert agrees_given_pins(move, alpha, discount)
-
-
-def until_accepted(key, *known):
-    """Broken twin of a trajectory: another one, as long as none is accepted."""
-    return any(drift(key + np.uint64(again), *known) for again in range(1000))
-
-
-def of_other_discount(key, lists, tables, discount, *known):
-    """Broken twin of a trajectory: shares have another prior."""
-    return drift(key, lists, tables, discount - 5.0, *known)
-
-
-def of_pins_alone(key, lists, tables, discount, places, times, *known):
-    """Broken twin of a trajectory: those who are not pinned say nothing."""
-    return drift(key, lists, tables, discount, places, 0.0 * times, *known)
-
-
-@pytest.mark.parametrize("twin", [until_accepted, of_other_discount, of_pins_alone])
-def test_broken_trajectories_have_another_distribution(monkeypatch, twin):
-    monkeypatch.setattr(dp_mallows_moves, "drift", twin)
-    assert not agrees_given_pins(Drift(0.5, 10, 0.1), n_steps=10_000)
-
-
-def test_trajectories_are_accepted_and_refused():
-    state = CASES["five"].state()
-    rng, taken = np.random.default_rng(6), {0.05: 0, 0.3: 0}
-    for step_size in taken:
-        for _ in range(300):
-            SettledSeating().step(rng, state)
-            taken[step_size] += Drift(0.6, 10, step_size).step(rng, state).accepted
-    assert 0 < taken[0.3] < taken[0.05] < 300
+    assert agrees(visits, options, exact)
 
 
 # Chains. The move in question comes last, so that what it does is what is seen.
@@ -368,7 +324,6 @@ MOVES = {
     "smart": [Centers(), SMART],
     "blind": [Centers(), BLIND],
     "pins 0.25": [SettledSeating(), Centers(), ParallelSeating(0.25)],
-    "drift": [SettledSeating(), Centers(), Drift(0.5, 10, 0.1)],
 }
 
 

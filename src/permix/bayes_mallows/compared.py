@@ -19,7 +19,7 @@ class BayesianMallowsCompared(Comparable):
 
     form = "votes"
     pace = 2
-    if_named = True
+    if_named = "is compared where it is named, since it takes longer to find the groups that mallows finds"
     parameters = BayesianMallowsParameters
     finds = "groups with a typical ranking and a spread around it, with all that is not known about them"
 

@@ -132,11 +132,11 @@ def _united(fit: BayesianMallowsFit, summaries: GroupSummaries, found: RankedGro
         if not which
         else f"; {'the others:' if len(loose) == len(widest) else 'least sure:'} {listed(which)}"
     )
-    apart = f"{summaries.expected_distances[0]:.1f} of {largest(distance, len(order)):,}"
+    apart = f"{summaries.expected_distances[0]:.1f} of {largest(distance, len(order)):,} at most"
     return [
         f"{sure}, with a probability of 90%{least}.",
-        f"Its dispersion, from 0 for full agreement to 1 for none, is {dispersion_words(summaries, 0)}: "
-        f"{FACTS[distance]}, {apart} on average.",
+        f"Its dispersion, from 0 for full agreement to 1 for none, is {dispersion_words(summaries, 0)}. "
+        f"The distance of an agent from the center is {apart}, on average ({FACTS[distance]}).",
     ]
 
 

@@ -41,6 +41,20 @@ PREDICT_OPTIONS: Mapping[str, Option] = {
     "seed": Option(int, "Seed, for agents that need Monte Carlo [default: 0].", least=0),
 }
 
+UPDATE_OPTIONS: Mapping[str, Option] = {
+    "same_agents": Option(
+        bool,
+        "Whether agents with the names of fitted ones say more, or are others of the same name [default: "
+        "they say more].",
+        ("--same-agents/--new-agents",),
+    ),
+    "particles": Option(
+        int, "Draws of each chain that follow the data and are kept [default: 200].", least=2
+    ),
+    "moves": Option(int, "Iterations that move each draw, at each step [default: 2].", least=1),
+    "seed": Option(int, "Seed [default: 0].", least=0),
+}
+
 
 def model_commands() -> list[ModelCommand]:
     """Return the commands of all models that have one."""
@@ -299,7 +313,7 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         app,
         update,
         arguments,
-        {**part("permix.cli.update:OPTIONS"), **reading, **FORCE_AND_JSON},
+        {**UPDATE_OPTIONS, **reading, **FORCE_AND_JSON},
         "permix update tastes.permix march.csv -o tastes-march.permix",
         "permix update tastes.permix batches -o tastes-now.permix",
     )

@@ -10,27 +10,12 @@ from typing import Any
 import numpy as np
 import typer
 
-from permix.cli.command import Option
 from permix.cli.inspect import check_targets
 from permix.cli.output import count_of, print_json
 from permix.cli.run import speaking_options
 from permix.cli.votes import read_options
 from permix.errors import DataError
 from permix.estimators.registry import part
-
-OPTIONS: Mapping[str, Option] = {
-    "same_agents": Option(
-        bool,
-        "Whether agents with the names of fitted ones say more, or are others of the same name [default: "
-        "they say more].",
-        ("--same-agents/--new-agents",),
-    ),
-    "particles": Option(
-        int, "Draws of each chain that follow the data and are kept [default: 200].", least=2
-    ),
-    "moves": Option(int, "Iterations that move each draw, at each step [default: 2].", least=1),
-    "seed": Option(int, "Seed [default: 0].", least=0),
-}
 
 
 def run_update(fit: Path, new: Path, output: Path, values: Mapping[str, Any]) -> None:

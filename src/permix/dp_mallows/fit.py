@@ -23,7 +23,6 @@ from permix.dp_mallows.lists.top_lists_jit import top_lists
 from permix.dp_mallows.moves import (
     Centers,
     CollapsedSeating,
-    Drift,
     ListSplitMerge,
     ParallelSeating,
     SettledSeating,
@@ -53,9 +52,6 @@ MANY_AGENTS, VISITED_SHARE = 10_000, 1 / 16
 SWEPT_AGENTS, MIN_SWEEPS, MAX_SWEEPS, FEW_AGENTS = 20_000, 2, 8, 100
 # Splits and merges are tried in one iteration of four from so many agents on: each costs as much as a sweep.
 SOME_AGENTS, SPLIT_MERGE_CHANCE = 1000, 0.25
-# In one iteration of four shares and decays also move with nobody's group given, which takes as long as four
-# visits to every agent. Not where lists are longer than this: their probabilities leave the range of numbers.
-DRIFT_CHANCE, DRIFT_VISITS, MOST_DRIFTING_STAGES = 0.25, 4, 50
 # Where groups overlap, chains take long to meet: as long as they disagree they may be so many times as long
 # as those of other models. Those of more than MANY_AGENTS do not meet then either (44,000 ballots: R-hat 2.3
 # after four times as many draws, and two minutes), so they are told to disagree at once.
@@ -215,11 +211,9 @@ def fit_table(rankings: Rankings, settings: DPMallowsParameters) -> DPMallowsFit
     model = of_sampler(exact, settings)
     lists, sweeps = model.lists, sweeps_of(settings, model.n_agents)
     swept = max(model.n_agents * sweeps // 2, model.n_agents)  # a sweep visits half of the agents
-    drifts = drifts_of(settings, model.n_agents, model.n_stages)
-    swept += int(DRIFT_CHANCE * DRIFT_VISITS * model.n_agents) if drifts else 0
     draws = run_chains(
         [partial(first_state, model, settings, chain=chain) for chain in range(settings.n_chains)],
-        sweep_move(settings, model.n_agents, len(lists.starts) - 1, model.n_stages),
+        sweep_move(settings, model.n_agents, len(lists.starts) - 1),
         **settings.for_chains(swept * model.n_stages),
         patience=PATIENCE if model.n_agents <= MANY_AGENTS else 1,
         fingerprint={
@@ -227,7 +221,6 @@ def fit_table(rankings: Rankings, settings: DPMallowsParameters) -> DPMallowsFit
             "sampler": settings.sampler,
             "assignments": chosen_assignments(settings, model.n_agents),
             "sweeps": sweeps,
-            "drift": drifts,
             "split_merge": settings.split_merge,
             "n_initial_clusters": settings.n_initial_clusters,
             "prior": settings.partition_prior().describe(),
@@ -327,18 +320,8 @@ def jumps_of(settings: DPMallowsParameters, n_lists: int = 0) -> Jumps | None:
     return Jumps(chance=min(1.0, max(LEAST_JUMPS, JUMPING_LISTS / max(n_lists, 1))))
 
 
-def drifts_of(settings: DPMallowsParameters, n_agents: int, n_stages: int) -> bool:
-    """Say whether shares and decays also move with nobody's group given."""
-    if settings.sampler != "exact" or jumps_of(settings) is not None:
-        return False
-    collapsed = chosen_assignments(settings, n_agents) == "collapsed"
-    return collapsed and n_agents >= SOME_AGENTS and n_stages <= MOST_DRIFTING_STAGES
-
-
-def sweep_move(
-    settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 0, n_stages: int = 0
-) -> Cycle:
-    """Return what one iteration of a chain does, for so many agents, distinct lists and places."""
+def sweep_move(settings: DPMallowsParameters, n_agents: int = 0, n_lists: int = 0) -> Cycle:
+    """Return what one iteration of a chain does, for so many agents and distinct lists."""
     if settings.sampler != "exact":
         from permix.dp_mallows.published import published_moves
 
@@ -352,8 +335,6 @@ def sweep_move(
         return Cycle([*(seating if parallel else [CollapsedSeating()]), jumps, Centers(), *learning])
     sweep: list[Move] = [ParallelSeating(), SettledSeating(VISITED_SHARE)] if parallel else [SettledSeating()]
     moves: list[Move] = [Repeat(Cycle(sweep), sweeps_of(settings, n_agents))]
-    if drifts_of(settings, n_agents, n_stages):
-        moves += [Drift(chance=DRIFT_CHANCE)]
     if settings.split_merge:
         moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= SOME_AGENTS else 1.0)]
     return Cycle([*moves, *learning, Concentration()])

@@ -9,7 +9,6 @@ import numpy as np
 from permix.dp_mallows.lists import split_merge_jit as proposals
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
-from permix.dp_mallows.lists.drift_jit import drift
 from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, POSITION, seat_in_turn
 from permix.dp_mallows.state import ListState
 from permix.kernels.streams import draw_key
@@ -97,9 +96,8 @@ class ParallelSeating(Move):
         theta = np.empty((model.n_stages, len(named)))
         draw_some_decays(draw_key(rng), state.tables, state.clusters, named, theta)
         shares = rng.standard_gamma(state.clusters.weights[named])
-        labels = number[state.labels]
-        moved = self._move(rng, state, named, labels, pinned, shares, theta)
         given = Instantiated(words_of(state, named), theta, shares)
+        labels = number[state.labels]
         work = (model.lists, model.tables.skips, given, pinned, labels, draw_key(rng))
         n_lists = len(model.lists.starts) - 1
         over_rows(lambda first, last: assign(*work, first, last), n_lists, model.n_stages * len(named))
@@ -108,62 +106,7 @@ class ParallelSeating(Move):
         state.n_moved = int(np.count_nonzero(after != state.labels))
         state.labels[:] = after
         state.refresh()
-        return moved or Info("parallel-seating", int(free), state.n_moved)
-
-    def _move(
-        self,
-        rng: np.random.Generator,
-        state: ListState,
-        named: np.ndarray,
-        labels: np.ndarray,
-        pinned: np.ndarray,
-        shares: np.ndarray,
-        theta: np.ndarray,
-    ) -> Info | None:
-        """Move shares and decays of the instantiated clusters before agents are assigned."""
-        return None
-
-
-@dataclasses.dataclass
-class Drift(ParallelSeating):
-    """Move shares and decays together with nobody's cluster given, except a few who are pinned.
-
-    They follow a trajectory of so many steps (see ``lists.drift_jit``); then agents are assigned. Where
-    clusters overlap, shares and decays drawn given who belongs where move far more slowly. Few agents are
-    pinned, so small clusters mostly stay as they are.
-    """
-
-    pinned: float = 0.05
-    n_steps: int = 16
-    step_size: float = 0.4
-    chance: float = 1.0
-
-    def step(self, rng: np.random.Generator, state: ListState) -> Info:
-        """One trajectory; with ``chance`` below 1, now and then."""
-        if self.chance < 1.0 and rng.random() >= self.chance:
-            return Info("drift", 0, 0)
-        return super().step(rng, state)
-
-    def _move(
-        self,
-        rng: np.random.Generator,
-        state: ListState,
-        named: np.ndarray,
-        labels: np.ndarray,
-        pinned: np.ndarray,
-        shares: np.ndarray,
-        theta: np.ndarray,
-    ) -> Info:
-        model = state.model
-        list_of, n_lists = model.lists.list_of, len(model.lists.starts) - 1
-        free = (labels >= 0) & ~pinned
-        times = np.bincount(list_of[free], minlength=n_lists).astype(np.float64)
-        kept = np.zeros((len(named), n_lists))
-        np.add.at(kept, (labels[pinned], list_of[pinned]), 1.0)
-        places = np.ascontiguousarray(state.clusters.places[:, named].T)
-        data = (model.lists, state.tables, model.discount, places, times, kept)
-        taken = drift(draw_key(rng), *data, self.n_steps, self.step_size, shares, theta)
-        return Info("drift", 1, int(taken))
+        return Info("parallel-seating", int(free), state.n_moved)
 
 
 @dataclasses.dataclass

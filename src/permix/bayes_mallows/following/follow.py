@@ -21,6 +21,7 @@ from permix.bayes_mallows.following.new_data import Growth, growth
 from permix.bayes_mallows.following.particles import Particle, particles_of
 from permix.bayes_mallows.following.record import Followed
 from permix.bayes_mallows.following.weights import Weigher, agents_of_rows
+from permix.bayes_mallows.given_number import of_given_number
 from permix.convergence import ASKED
 from permix.data.labels import Array
 from permix.errors import PermixWarning
@@ -189,7 +190,7 @@ def update_bayes_mallows(
     )
     _warn_if_few(followed)
     table = grown.table(grown.n_changed, int(grown.new.n_agents))
-    estimate = nearest_partition(draws, settings)
+    estimate = of_given_number(nearest_partition(draws, settings), draws, settings)
     warn_if_chains_disagree(draws)
     known = Known(table.covariates, fit.known.items)
     return BayesianMallowsFit(settings, table.items, table, draws, estimate, known, (*fit.followed, followed))

@@ -2,8 +2,8 @@
 """All moves that fits make of a Mondrian partition behind one compiled door.
 
 Kernels that Python calls are optimized apart from each other, each with all that it calls, and the moves call
-the same functions. With one kernel for all of them a first run compiles these once. ``cross_cuts``, which fits
-do not make, is a kernel of its own.
+the same functions. With one kernel for all of them a first run compiles these once. ``cross_cuts``, which
+fits do not make, is a kernel of its own.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def first_sharded_state(
     assert model.data is not None
     part = of_those_on_record(model)
     start = first_state(part, settings, rng, chain)
-    move = sweep_move(settings, part.n_agents, len(part.lists.starts) - 1, part.n_stages)
+    move = sweep_move(settings, part.n_agents, len(part.lists.starts) - 1)
     for _ in range(SWEEPS_BEFORE):
         move.step(rng, start)
     n = start.n_clusters
