@@ -63,19 +63,17 @@ def test_threads_change_nothing(monkeypatch):
 
 @pytest.mark.parametrize("most", [40, 4000])
 def test_what_a_part_of_the_agents_led_to_is_kept(monkeypatch, most):
-    """A fit to all agents is never behind that one; the twin, which forgets it, is for some seed."""
+    """One fresh start is behind a good optimum for some seed; with that optimum known the fit never is."""
     monkeypatch.setattr(restarts, "MOST_COMPARED", most)
     data = lists()
-    part = fit_mallows(data.split(0.25, 1)[0], settings(6, n_init=10)).components
-    em = restarts.KendallRows(restarts.Profile.of(data.collapse()), settings(6)).em(np.zeros(2, np.uint64))
-    value = em.exact_step(part)[0]
+    good = fit_mallows(data, settings(6, n_init=10))
+    value = float(good.log_likelihood)
     forgot = []
     for seed in range(4):
         one = settings(6, n_init=1, random_state=seed)
-        assert float(fit_mallows(data, one, part).log_likelihood) >= value
+        assert float(fit_mallows(data, one, good.components).log_likelihood) >= value - 1e-6
         forgot.append(float(fit_mallows(data, one).log_likelihood))
-    best = float(fit_mallows(data, settings(6, n_init=1), part).log_likelihood)
-    assert min(forgot) < best - 1.0
+    assert min(forgot) < value - 0.5
 
 
 def test_parts_are_agents_and_not_rows():
