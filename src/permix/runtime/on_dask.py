@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from permix.errors import DataError, ShardError
+from permix.runtime.allocation import keep_freed_memory
 from permix.runtime.executors import Held, InOrder, Recipe, Reduce
 from permix.runtime.fingerprint import fingerprint
 from permix.runtime.threads import at_most
@@ -53,6 +54,7 @@ _runs: dict[str, Sequence[Recipe]] = {}  # neighboring shards that a thread has 
 
 
 def _on_worker(work: Callable[[Any, Any], Any], recipe: Recipe, shared: Any) -> Any:
+    keep_freed_memory()
     with at_most(1):  # a thread of Dask is a thread of permix
         return work(_held.get(recipe), shared)
 
@@ -70,6 +72,7 @@ def _reduced_on_worker(
         if recipes is None:
             return Unknown()
     _runs[run] = recipes
+    keep_freed_memory()
     with at_most(1):
         return fold(reduce, (work(_held.get(recipe), shared) for recipe in recipes))
 
