@@ -196,6 +196,15 @@ def test_new_agents_are_as_probable_as_by_enumeration():
     assert max(errors) < 0.02
 
 
+def test_no_other_move_divides_agents():
+    """Moves that know nothing of columns have no place, even where there are as many groups as agents."""
+    table, *_ = of_columns("full")
+    settings = settings_of("kendall", "two", weights_by=["region"]).replaced(n_components=4)
+    model = bayes_model(as_statements(table), settings)
+    named = [type(move).__name__ for move in sweep_move(model, settings).moves]
+    assert named == ["AssignmentsByColumns", "Groups", "Coefficients"]
+
+
 # -- recovery --------------------------------------------------------------------------------------
 
 ITEMS = ("a", "b", "c", "d", "e")

@@ -96,3 +96,13 @@ def test_blocks_of_many_words_show_the_most_frequent():
         "block_shares": [[0.1, 0.6, 0.2, 0.1], [None] * 4],
     }
     assert shown_blocks(found) == ["b (60%)", "–"]
+
+
+def test_one_row_is_unsure_in_the_singular(fit, capsys):
+    sizes = [len(fit.labels("row")) - 2, 1, 1]
+    about = {"row_group_sizes": sizes, "row_group_placed": [sizes[0], 1, 0], "pseudo_count": 1.0}
+    show(report(fit) | about, "title")
+    out = capsys.readouterr().out
+    assert "1 of 32 rows is unsure: no group has it in most draws (it has 1 cell, the others 4 in the" in out
+    assert "Groups were found without it." in out
+    assert "a prior worth 1 cell at" in out

@@ -155,6 +155,11 @@ def test_models_say_why_they_do_not_suit():
     assert {"mallows", "kde"} <= labels
     assert not {"angle", "dp-mallows", "mean-shift"} & labels
     assert "compares pairs" in left_out["dp-mallows"]
+    assert "bayes-mallows" not in labels
+    assert "where it is named" in left_out["bayes-mallows"]  # told, and not passed over in silence
+    named, none_out = suiting(FORMS["votes"], FORMS["votes"].read(pairs), ["bayes-mallows"])
+    assert [candidate.way.label for candidate in named] == ["bayes-mallows -k mfm"]
+    assert none_out == {}
     with pytest.raises(permix.errors.DataError, match="no model suits"):
         suiting(FORMS["votes"], FORMS["votes"].read(pairs), ["CoClustering"])
     with pytest.raises(permix.errors.DataError, match="no model 'mallow'"):

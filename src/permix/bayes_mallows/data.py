@@ -73,6 +73,11 @@ class BayesModel:
         """The largest number of groups that agents can be in."""
         return self.partition_prior.most_clusters(self.n_agents)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be as many groups as agents."""
+        return 1 < self.n_agents == self.most_groups
+
 
 def reader_for(settings: BayesianMallowsParameters) -> Any:
     """Return the function that reads data for a model with these settings."""

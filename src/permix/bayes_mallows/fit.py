@@ -11,6 +11,7 @@ import numpy as np
 from permix.bayes_mallows.chain.by_agent import AssignmentsByColumns, Coefficients
 from permix.bayes_mallows.chain.errors_jit import LOGISTIC
 from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings, SharedSwaps
+from permix.bayes_mallows.chain.split_merge import SplitMerge
 from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel, bayes_model
 from permix.bayes_mallows.given_number import of_given_number
@@ -205,6 +206,8 @@ def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
         moves += [LatentRankings(), SharedSwaps()]
     if model.most_groups > 1:
         moves.append(Assignments() if model.columns is None else AssignmentsByColumns())
+    if model.is_open and model.columns is None:
+        moves.append(SplitMerge())
     moves.append(Groups())
     if model.columns is not None:
         moves.append(Coefficients())
@@ -227,7 +230,7 @@ def first_state(model: BayesModel, rng: np.random.Generator, chain: int = 0) -> 
         state.errors[:, 1] = 0.5 if model.errors == LOGISTIC else 0.0
     state.complete(rng)
     n_groups = model.most_groups
-    if n_groups == model.n_agents:
+    if model.is_open:
         n_groups = min(MANY_GROUPS, n_groups) if chain % 2 else 1
     state.set_labels(rng.integers(n_groups, size=state.n), rng)
     state.draw_shares(rng)

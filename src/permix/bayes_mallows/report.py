@@ -135,11 +135,11 @@ def _united(fit: BayesianMallowsFit, summaries: GroupSummaries, found: RankedGro
         if not which
         else f"; {'the others:' if len(loose) == len(widest) else 'least sure:'} {listed(which)}"
     )
-    apart = f"{summaries.expected_distances[0]:.1f} of {largest(distance, len(order)):,}"
+    apart = f"{summaries.expected_distances[0]:.1f} of {largest(distance, len(order)):,} at most"
     return [
         f"{sure}, with a probability of 90%{least}.",
-        f"Its dispersion, from 0 for full agreement to 1 for none, is {dispersion_words(summaries, 0)}: "
-        f"{FACTS[distance]}, {apart} on average.",
+        f"Its dispersion, from 0 for full agreement to 1 for none, is {dispersion_words(summaries, 0)}. "
+        f"The distance of an agent from the center is {apart}, on average ({FACTS[distance]}).",
     ]
 
 
@@ -230,8 +230,8 @@ def _heat(summaries: GroupSummaries, found: RankedGroups, e: int) -> Figure:
     some = "" if len(order) == found.n_items else f" The first {len(order)} items."
     return heat(
         f"Where each item stands in the center of {found.title(e)}",
-        "Probability, in percent, that an item has a rank in the center; one dark cell in a row is a sure "
-        f"place.{some}",
+        "Probability, in percent, that an item has a rank in the center; a single strong color in a row "
+        f"is a sure place.{some}",
         chances[:, :last],
         names,
         [str(rank + 1) for rank in range(last)],

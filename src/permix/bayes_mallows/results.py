@@ -16,7 +16,7 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import whole_number
 from permix.errors import DataError
-from permix.posterior.intervals import holding, ranks_holding, weighted_quantiles
+from permix.posterior.intervals import holding, ranks_holding, shortest_around, weighted_quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,13 +153,13 @@ class GroupSummaries:
     def place_intervals(self, group: int) -> tuple[Array, Array]:
         """Between which places the items of a center, best first, stand in 90 % of draws.
 
-        Each interval holds the place that the item has in the consensus.
+        The shortest intervals that hold the place that the item has in the consensus.
         """
         rows, shares = self.members(group)
         order = self.centers.orders[group]
-        ends = weighted_quantiles(self.ranks[order][:, rows], shares, (TAIL, 1.0 - TAIL)) + 1
-        low, high = holding(np.arange(1, len(order) + 1), *ends)
-        return low.astype(np.int64), high.astype(np.int64)
+        ranks = self.ranks[order][:, rows]
+        low, high = shortest_around(np.arange(len(order)), ranks, shares, 1.0 - 2.0 * TAIL)
+        return low + 1, high + 1
 
     def center_columns(self, group: int, top: int) -> dict[str, Any]:
         """Return the items of one group in the order of its consensus, with what is known of their ranks.

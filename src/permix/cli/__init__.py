@@ -21,10 +21,11 @@ _SHOWN: set[str] = set()
 def show_warning(message: Any, *_: Any, flags: Mapping[str, str] | None = None, **__: Any) -> None:
     """Write a warning, once, as a user of the command line wants it: what it says, not where it came from."""
     from permix.errors import visible
+    from permix.runtime.telling import tell
 
     said = visible(_in_options(message, flags))
     if said not in _SHOWN:
-        print(f"permix: warning: {said}", file=sys.stderr)
+        tell(f"warning: {said}")
     _SHOWN.add(said)
 
 
@@ -62,6 +63,7 @@ def main() -> None:
     from permix.cli.output import abandon_output, prepare_streams
     from permix.errors import PermixError, visible
     from permix.runtime.command import RUNNING
+    from permix.runtime.telling import tell
 
     warnings.showwarning = show_warning
     _SHOWN.clear()
@@ -103,5 +105,5 @@ def main() -> None:
         )
     else:
         return
-    print(f"permix: {visible(said)}", file=sys.stderr)
+    tell(visible(said))
     sys.exit(code)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from permix.errors import visible
+from permix.runtime.telling import tell
 
 
 def prepare_streams() -> None:
@@ -30,7 +31,7 @@ def prepare_streams() -> None:
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     if closed:
-        print("permix: standard output is closed; what goes there is not shown", file=sys.stderr)
+        tell("standard output is closed; what goes there is not shown")
 
 
 def data_stream() -> IO[str]:
@@ -89,7 +90,7 @@ def running_fit(chains: Path | None = None) -> Iterator[None]:
         what = "before there was anything to keep"
         if chains is not None and any(chains.rglob("state.npz")):
             what = f"before there was a fit to save; the same command goes on from {chains}"
-        print(f"permix: interrupted {what}", file=sys.stderr)
+        tell(f"interrupted {what}")
         raise typer.Exit(130) from None
 
 

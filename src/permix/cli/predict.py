@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from permix.cli.votes import Kept, ReadOptions, read_options
 from permix.errors import DataError, PermixWarning
 from permix.estimators.registry import part
 from permix.runtime.progress import Display
+from permix.runtime.telling import tell
 
 
 class Question(NamedTuple):
@@ -135,8 +135,8 @@ def _codes_of(fit: Path, file: Path) -> dict[str, list[str]]:
     codes = [row["code"] for row in told if isinstance(row["code"], str)]
     if codes:
         stand = "stands for a missing cell" if len(codes) == 1 else "stand for missing cells"
-        said = f"permix: {', '.join(codes)} {stand} in {file.name}, as in the data of {fit.name}"
-        print(f"{said}; --missing says otherwise", file=sys.stderr)
+        said = f"{', '.join(codes)} {stand} in {file.name}, as in the data of {fit.name}"
+        tell(f"{said}; --missing says otherwise")
         # New rows need not have any.
         warnings.filterwarnings("ignore", "no cell holds", PermixWarning)
     return {"missing": codes} if codes else {}

@@ -30,6 +30,7 @@ from permix.estimators.known import with_known
 from permix.estimators.registry import part
 from permix.files import check_target
 from permix.runtime.progress import Display
+from permix.runtime.telling import tell
 
 SELECTION_TABLES = "permix.selection.tables"
 
@@ -256,7 +257,7 @@ def _finish(
     if fit is None:
         show(None, {})
         said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
-        print(f"permix: {said}", file=sys.stderr)
+        tell(said)
         raise typer.Exit(130)
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
@@ -305,7 +306,7 @@ def _finish(
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
     if choice is not None and choice.out_of_time:
-        print(f"permix: {_out_of_time(targets, partial)}; more --minutes go further", file=sys.stderr)
+        tell(f"{_out_of_time(targets, partial)}; more --minutes go further")
     elif partial or interrupted:
         _say_interrupted(targets, partial)
         raise typer.Exit(130)
@@ -372,9 +373,9 @@ def _ending(data: Any, fit: Any, partial: bool, interrupted: bool) -> dict[str, 
 
 def _say_interrupted(targets: Targets, partial: bool) -> None:
     if targets.chains is not None and targets.chains.exists():
-        print(f"permix: interrupted; the same command goes on from {targets.chains}", file=sys.stderr)
+        tell(f"interrupted; the same command goes on from {targets.chains}")
         return
     to_whom = ", fitted to the agents that were not held out" if partial else ""
-    print(f"permix: interrupted; {targets.output} holds the best so far{to_whom}", file=sys.stderr)
+    tell(f"interrupted; {targets.output} holds the best so far{to_whom}")
     if partial and targets.labels is not None:
-        print(f"permix: {targets.labels} needs a fit to all agents and is not written", file=sys.stderr)
+        tell(f"{targets.labels} needs a fit to all agents and is not written")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 
@@ -13,6 +12,7 @@ from permix.kernels import first_runs
 from permix.kernels.compile_cache import cache_folder, usable_folder
 from permix.runtime.compiling import COMPILING
 from permix.runtime.progress import Display
+from permix.runtime.telling import tell
 from permix.runtime.threads import n_processors
 
 
@@ -31,7 +31,7 @@ def run_warm_up(models: Sequence[str]) -> None:
                 while thread.is_alive():  # a join without end could not be interrupted
                     thread.join(0.1)
     except KeyboardInterrupt:
-        print("permix: interrupted; what was compiled is kept", file=sys.stderr)
+        tell("interrupted; what was compiled is kept")
         raise typer.Exit(130) from None
     finally:
         COMPILING.end("warm-up")

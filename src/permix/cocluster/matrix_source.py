@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, MISSING, SHEET, Option, Source
 from permix.cli.stdin import spooled
+from permix.runtime.telling import tell
 
 if TYPE_CHECKING:
     from permix.data.cells import Cells
@@ -51,7 +51,7 @@ def read_matrix(file: Path, values: Mapping[str, Any]) -> Cells:
     """Read the matrix to fit, and say how it was read unless that is not wanted."""
     cells = read_rows(file, values, new_rows=False)
     if not (values["quiet"] or values["json"]):
-        print(f"permix: {cells!r}", file=sys.stderr)
+        tell(repr(cells))
     return cells
 
 

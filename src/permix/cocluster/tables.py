@@ -247,10 +247,13 @@ def _print_unsure(report: dict[str, Any], what: str) -> None:
     """Say how many could be in several groups, and why."""
     n, cells = sum(report[f"{what}_group_sizes"]), report[f"median_cells_of_{what}s"]
     n_unsure = n - sum(report[f"{what}_group_placed"])
-    placed = "" if cells["placed"] is None else f", the others {cells['placed']:g}"
+    are, them, they = ("is", "it", "it has") if n_unsure == 1 else ("are", "them", "they have")
+    middle = "" if n_unsure == 1 else " in the median"
+    if cells["placed"] is not None:
+        middle += f", the others {cells['placed']:g}{' in the median' if n_unsure == 1 else ''}"
     say(
-        f"{n_unsure:,} of {n:,} {what}s are unsure: no group has them in most draws (they have "
-        f"{count_of_cells(cells['unsure'])} in the median{placed}). Groups were found without them."
+        f"{n_unsure:,} of {n:,} {what}s {are} unsure: no group has {them} in most draws ({they} "
+        f"{count_of_cells(cells['unsure'])}{middle}). Groups were found without {them}."
     )
 
 
@@ -366,7 +369,8 @@ def _print_legend(report: dict[str, Any], few: bool) -> None:
     small = f"; in parentheses, of fewer than {FEW_CELLS}" if few else ""
     empty = f"; {NOTHING}: of none" if 0 in report["block_cells"] else ""
     each = " at every level" if report["levels"] else ""
-    prior = f"a prior worth {report['pseudo_count']:.2g} cells{each}"
+    worth = float(f"{report['pseudo_count']:.2g}")
+    prior = f"a prior worth {count_of_cells(worth)}{each}"
     say(f"Of the filled cells as they are{small}{empty}. Predictions pull them towards {prior}.")
     print()
 

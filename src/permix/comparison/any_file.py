@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from permix.cli.votes import COMPARED, LAYOUTS
 from permix.comparison.forms import FORMS, Form
 from permix.errors import CycleError, DataError, NotRankings
 from permix.estimators.registry import MODELS, part
+from permix.runtime.telling import tell
 
 # Columns that hold so few different values altogether share them as levels.
 SHARED_LEVELS = 12
@@ -90,7 +90,7 @@ def _votes(file: Path, values: Mapping[str, Any]) -> Any:
             raise
     everybody = _read("votes", file, {**values, "on_cycle": "drop"})
     said = "agents who contradict themselves are left out, since no model of rankings takes them"
-    print(f"permix: {file.name}: {said}; --on-cycle says otherwise", file=sys.stderr)
+    tell(f"{file.name}: {said}; --on-cycle says otherwise")
     return everybody
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from permix.cli.command import SHARED, Option
 from permix.comparison.command import OPTIONS as COMPARING
 from permix.comparison.command import a_form, minutes_left
 from permix.estimators.registry import part
+from permix.runtime.telling import tell
 
 # What the time is spent on, at most, where nobody says.
 MINUTES = 5.0
@@ -97,7 +97,7 @@ def with_covariates(fit: Any, data: Any) -> Any:
 
 
 def _say(line: str) -> None:
-    print(f"permix: {line}", file=sys.stderr)
+    tell(line)
 
 
 def _quiet(line: str) -> None:

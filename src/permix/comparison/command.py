@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from permix.cli.command import Option
 from permix.estimators.registry import part
+from permix.runtime.telling import tell
 
 READ_AS = Option(
     str,
@@ -67,7 +67,7 @@ def run_compare(file: Path, values: Mapping[str, Any]) -> None:
     with speaking_options(FLAGS):
         read = read_any(file, values)
         if not (quiet or as_json):
-            print(f"permix: {file.name} is read as {a_form(read.form.name)} ({read.why})", file=sys.stderr)
+            tell(f"{file.name} is read as {a_form(read.form.name)} ({read.why})")
         try:
             found = part("permix.comparison.compare:compare")(
                 read.table,
@@ -81,7 +81,7 @@ def run_compare(file: Path, values: Mapping[str, Any]) -> None:
                 random_state=values["seed"] or 0,
             )
         except KeyboardInterrupt:
-            print("permix: interrupted before a model was finished", file=sys.stderr)
+            tell("interrupted before a model was finished")
             raise typer.Exit(130) from None
     tables = part("permix.comparison.tables")
     report = tables.comparison_report(found)

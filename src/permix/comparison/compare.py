@@ -258,12 +258,12 @@ def suiting(form: Form, table: Any, models: str | Iterable[str]) -> tuple[list[C
         compared, name = comparable_of(about), _name(about)
         if compared is None:
             left_out[name] = "does not say how it is compared"
-        elif wanted is None and compared.if_named:
-            continue
         elif compared.form != form.name:
             left_out[name] = f"is for {'' if compared.form in PLURAL else 'a '}{compared.form}"
         elif (reason := compared.suits(table)) is not None:
             left_out[name] = reason
+        elif wanted is None and compared.if_named:
+            left_out[name] = compared.if_named
         else:
             candidates += [Candidate(about, compared, way) for way in compared.ways(table)]
     if not candidates:

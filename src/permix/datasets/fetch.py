@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import sys
 import tarfile
 import zipfile
 from http.client import HTTPException
@@ -21,6 +20,7 @@ from urllib.request import Request, urlopen
 from permix.datasets.registry import Source
 from permix.errors import DataError, FileFormatError
 from permix.files import atomic_writer
+from permix.runtime.telling import tell
 
 TIMEOUT = 30.0  # seconds without an answer
 MOST_BYTES = 200_000_000  # no file of any source comes near
@@ -108,7 +108,7 @@ def _get(url: str, by_hand: str) -> bytes:
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost"):
         raise DataError(f"{url}: data are fetched by https only")
-    print(f"permix: downloading {url} to {cache_folder()}", file=sys.stderr)
+    tell(f"downloading {url} to {cache_folder()}")
     content = bytearray()
     try:
         with urlopen(Request(url, headers={"User-Agent": "permix"}), timeout=TIMEOUT) as response:

@@ -19,7 +19,7 @@ from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.predict import rank_table
 from permix.errors import DataError
 from permix.estimators.wording import listed
-from permix.posterior.intervals import holding, ranks_holding, weighted_quantiles
+from permix.posterior.intervals import holding, ranks_holding, shortest_around, weighted_quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,14 +197,14 @@ class ClusterSummaries:
     def place_intervals(self, group: int) -> tuple[Array, Array]:
         """Between which places the items of a center, best first, stand in 90 % of draws.
 
-        Each interval holds the place that the item has in the center, which is a whole number; the mean over
-        draws need not be one, and does not widen it.
+        The shortest intervals that hold the place that the item has in the center, a whole number; the mean
+        over draws need not be one, and does not widen it.
         """
         rows, shares = self.members(group)
         order = self.centers.orders[group]
-        ends = weighted_quantiles(self.ranks[order][:, rows], shares, (TAIL, 1.0 - TAIL)) + 1
-        low, high = holding(np.arange(1, len(order) + 1), *ends)
-        return low.astype(np.int64), high.astype(np.int64)
+        ranks = self.ranks[order][:, rows]
+        low, high = shortest_around(np.arange(len(order)), ranks, shares, 1.0 - 2.0 * TAIL)
+        return low + 1, high + 1
 
     def decay_table(self) -> pd.DataFrame:
         """Decay of every stage of every group: mean, 5 % and 95 % points, and lists that reach the stage.

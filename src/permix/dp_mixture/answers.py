@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from permix.dp_mixture.predict import log_density, membership_of, sample_rows
 from permix.dp_mixture.table_source import Table, read_table
 from permix.families.table_columns import KINDS, columns_of
 from permix.registries import FAMILIES, PRIORS, Registry
+from permix.runtime.telling import tell
 
 
 def choose(given: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _say_mixed(table: Table) -> None:
     one = len(text) == 1
     part = f"the text column{'' if one else 's'} {', '.join(text)} take{'s' if one else ''} part in the fit"
     ways = f"--group-column {text[0]} compares groups with it afterwards, --ignore {text[0]} leaves it out"
-    print(f"permix: {part}; {ways}", file=sys.stderr)
+    tell(f"{part}; {ways}")
 
 
 def labels(fit: MixtureFit, table: Table) -> Answer:

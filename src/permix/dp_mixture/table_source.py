@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from permix.cli.command import BESIDE, IGNORE, MISSING, SHEET, Option, Source
 from permix.cli.stdin import spooled
 from permix.errors import Argument, DataError, about_parameters
+from permix.runtime.telling import tell
 
 TABLES = Source(
     "CSV, TSV (plain or .gz), Excel, Parquet, JSON lines, .npy, or scipy sparse .npz; - is standard input.",
@@ -153,10 +153,7 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
         frame = _without_codes(frame, values["missing"])
     for name in frame.columns:
         if re.fullmatch(r"unnamed\d+", str(name)):
-            print(
-                f"permix: warning: a nameless column is taken as data; --ignore {name} leaves it out",
-                file=sys.stderr,
-            )
+            tell(f"warning: a nameless column is taken as data; --ignore {name} leaves it out")
     if frame.shape[1] == 0:
         raise DataError(f"{file.name} has no column left")
     return Table(file, frame, ids, row_column or "row", covariates)

@@ -38,8 +38,8 @@ class Comparable(abc.ABC):
     parameters: type[Parameters]
     #: Models that take long come last, so that they get the time that others leave: 0 to 2.
     pace: ClassVar[int] = 1
-    #: Whether the model is compared only where it is named: one that finds what a quicker one does.
-    if_named: ClassVar[bool] = False
+    #: Why the model is compared only where it is named, going on from its name; "" for one that always is.
+    if_named: ClassVar[str] = ""
     #: What the model finds, for a sentence: "groups with a typical ranking ...".
     finds: ClassVar[str]
 

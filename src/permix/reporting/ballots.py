@@ -74,11 +74,15 @@ def typical_of(context: Context, k: int) -> Table | None:
         )
         for row in rows
     )
+    title, note = f"The most frequent ballots of group {k + 1}", ""
+    if len(rows) > 1 and all(row["agents"] == 1 for row in rows):
+        title = f"Some ballots of group {k + 1}"
+        note = "No two members say the same; these are as sure to belong to the group as any. "
     return Table(
-        f"The most frequent ballots of group {k + 1}",
+        title,
         ("ballot", "agents", "of the group", "how sure"),
         cells,
-        "≻: is preferred to. How sure: how probably whoever says this belongs to the group.",
+        f"{note}≻: is preferred to. How sure: how probably whoever says this belongs to the group.",
     )
 
 

@@ -10,6 +10,8 @@ from permix.reporting import content
 from permix.reporting.content import Report, Section
 
 HERE = Path(__file__).parent / "page"
+# Letters that a cell may have and still stand beside others on a telephone.
+FEW = 40
 
 
 @cache
@@ -21,7 +23,8 @@ def _template() -> Any:
     environment = Environment(
         loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"kind": _kind, "cell": _cell, "of_numbers": _of_numbers, "beside": _beside}
+    environment.filters |= {"kind": _kind, "cell": _cell, "of_numbers": _of_numbers, "long": _long}
+    environment.filters["beside"] = _beside
     files = {name: Markup((HERE / name).read_text(encoding="utf-8")) for name in ("style.css", "script.js")}
     environment.globals |= {"style": files["style.css"], "script": files["script.js"], "safe_svg": Markup}
     return environment.get_template("report.html")
@@ -51,6 +54,15 @@ def _beside(blocks: tuple[content.Block, ...]) -> list[tuple[content.Block, ...]
         else:
             rows.append((block,))
     return rows
+
+
+def _long(block: content.Table) -> list[bool]:
+    """Say which columns after the first hold more than a few words: they need the width of a telephone."""
+    wide = [False] * len(block.columns)
+    for row in block.rows:
+        for at, cell in enumerate(row):
+            wide[at] = wide[at] or (at > 0 and isinstance(cell, str) and len(cell) > FEW)
+    return wide
 
 
 def _cell(value: content.Cell) -> str:

@@ -114,9 +114,16 @@ def interval(share: float, low: float | None, high: float | None) -> str:
     --------
     >>> interval(0.46, 0.41, 0.512)
     '46% (41–51)'
+
+    Where whole percents do not tell the ends apart, they have a digit more.
+
+    >>> interval(0.251, 0.2488, 0.2533)
+    '25.1% (24.9–25.3)'
     """
     if low is None or high is None:
         return percent(share)
+    if low < high and round(100 * low) == round(100 * high):
+        return f"{100 * share:.1f}% ({100 * low:.1f}–{100 * high:.1f})"
     return f"{percent(share)} ({100 * low:.0f}–{100 * high:.0f})"
 
 
