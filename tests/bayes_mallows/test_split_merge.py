@@ -1,4 +1,4 @@
-"""Splits and merges of groups against enumeration, without any other move of labels; and where chains start."""
+"""Splits and merges of groups against enumeration, without other moves of labels; and where chains start."""
 
 from __future__ import annotations
 
