@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from permix.bayes_mallows.chain.by_agent import AssignmentsByColumns, Coefficients
+from permix.bayes_mallows.chain.climb import FEWEST, climbed
 from permix.bayes_mallows.chain.errors_jit import LOGISTIC
 from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings, SharedSwaps
 from permix.bayes_mallows.chain.split_merge import SplitMerge
@@ -166,7 +167,7 @@ def fit_bayes_mallows(table: Preferences, settings: BayesianMallowsParameters) -
     refuse_too_many_agents(np.asarray(table.counts))
     model = bayes_model(table, settings)
     draws = run_chains(
-        [partial(first_state, model, chain=chain) for chain in range(settings.n_chains)],
+        [partial(first_place, model, settings, chain=chain) for chain in range(settings.n_chains)],
         sweep_move(model, settings),
         **settings.for_chains(work_of(model)),
         fingerprint=fingerprint_of(model, settings),
@@ -216,6 +217,15 @@ def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
     if learned_concentration(model.partition_prior) is not None:
         moves.append(Concentration())
     return Cycle(moves)
+
+
+def first_place(
+    model: BayesModel, settings: BayesianMallowsParameters, rng: np.random.Generator, chain: int = 0
+) -> GroupState:
+    """Return the state that a chain of a fit starts from: the best of several where groups are given."""
+    if model.is_open or model.most_groups == 1 or model.n_agents < FEWEST:
+        return first_state(model, rng, chain)
+    return climbed(partial(first_state, model, rng), sweep_move(model, settings), rng)
 
 
 def first_state(model: BayesModel, rng: np.random.Generator, chain: int = 0) -> GroupState:
