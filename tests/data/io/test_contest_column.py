@@ -16,7 +16,7 @@ LONG = "{},ballot,rank,candidate\nMayor,1,1,a\nMayor,1,2,b\nMayor,2,1,b\nClerk,1
 def test_contests_of_a_column_are_asked_for(tmp_path, name, text):
     path = tmp_path / "x.csv"
     path.write_text(text.format(name), encoding="utf-8")
-    with pytest.raises(DataError, match="has 2 contests: Mayor, Clerk. Say which with contest"):
+    with pytest.raises(DataError, match=r"has 2 contests: Mayor, Clerk\. Say which with contest"):
         permix.read(path)
     mayor, clerk = permix.read(path, contest="mayor"), permix.read(path, contest="Clerk")
     assert (sorted(mayor.items), sorted(clerk.items)) == (["a", "b"], ["x", "y"])
