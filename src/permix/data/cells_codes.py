@@ -174,9 +174,7 @@ def suspected_codes(values: Array, fewest: int | None = None) -> list[SuspectedC
     filled = dict(zip(present.tolist(), counts.tolist(), strict=True))
     enough = max(2, LEAST_SHARE * values.size) if fewest is None else fewest
     likely = [code for code in _CODES if filled.get(code, 0) >= enough]
-    rest = [value for value in filled if value not in likely]
-    # Rare ones among the others would hide a frequent one, unless they are part of the scale.
-    others = [value for value in rest if value not in _CODES] or rest
+    others = [value for value in filled if value not in likely]
     if not others:
         return []
     low, high = min(others), max(others)
@@ -184,7 +182,9 @@ def suspected_codes(values: Array, fewest: int | None = None) -> list[SuspectedC
     found = []
     for code in likely:
         far = max(low - code, code - high) > high - low or code < 0.0 <= low
-        if code in _BELOW:  # unless the scale goes as far to the other side of 0
+        if below == [-1.0] and code == -1.0:  # unless they are votes against and for
+            far = low >= 0.0 and not low == high == 1.0
+        elif code in _BELOW:  # unless the scale goes as far to the other side of 0
             far = low >= 0.0 and high > -min(below)
         if far:
             found.append(SuspectedCode(code, filled[code], low, high, code not in _BELOW or len(others) > 2))

@@ -106,14 +106,16 @@ def _by_meaning(table: Table, places: list[int], words: list[str]) -> dict[str, 
     if plain_numbers and not strange:  # numbers and words of a scale do not compare
         strange = [word for word in words if word not in plain_numbers]
     if strange:
+        silent = [word for word in words if word not in plain_numbers] if plain_numbers else []
+        silent = silent if len(silent) <= MOST_WORDS // 2 else []
         column = next(p for p in places if strange[0] in map(_text, table.columns[p].tolist()))
         row = [_text(entry) for entry in table.columns[column].tolist()].index(strange[0])
         raise DataError(
             f"{table.where(row)}, column {table.names[column]!r}: rating {strange[0]!r} is not a number, nor "
             "a word whose place on a scale is known; name all words, best first, with ",
             Argument("categories"),
-            ", or leave the column out with ",
-            Argument("ignore", table.names[column]),
+            *(", or leave the column out with ", Argument("ignore", table.names[column])),
+            *((", or, if they are no answers, say ", Argument("missing", silent)) if silent else ()),
         )
     return {word: score for word, score in scores.items() if score is not None}
 
@@ -143,7 +145,8 @@ def refuse_codes(table: Table, columns: list[Array]) -> None:
             _missing(listed),
             ", or write another number if it is a rating",
         )
-    warned = [suspect for suspect in suspected_codes(values.astype(np.float64)) if not suspect.far]
+    near = suspected_codes(values.astype(np.float64))
+    warned = [suspect for suspect in near if not suspect.far and suspect.low > 0]
     if warned:
         each = [f"{suspect.code:g} stands in {suspect.n:,} cells" for suspect in warned]
         said = f"{table.source}: {' and '.join(each)}, while the other ratings are {warned[0].low:g} to "
