@@ -17,6 +17,8 @@ import numpy as np
 from permix.data.attributes import Attributes, from_text
 from permix.data.ballots import Ballots, Entry
 from permix.data.cells_codes import Missing, MissingCodes
+from permix.data.io.ballots.contest_column import contest_column
+from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.forms import rank_words, surveys
 from permix.data.io.headers import (
@@ -259,6 +261,15 @@ def from_table(
     """
     note = {} if note is None else note
     table, beside = table.without(ignore).set_apart(group_columns)
+    places = [place for place, name in enumerate(table.names) if detection.is_place(name)]
+    column = contest_column(table.names, table.columns, table.places("item") or places)
+    if column is not None:
+        at, listed = column
+        chosen = chosen_contest({name: name for name in listed}, contest, table.source)
+        rows = np.array([row for row, said in enumerate(table.columns[at]) if str(said).strip() == chosen])
+        table = table.take(rows).without([table.names[at]])
+        beside = {name: entries[rows] for name, entries in beside.items()}
+        contest = None
     note["TABLE"] = {"columns": [str(name) for name in table.names], "agent": None}
     if layout in ("auto", "orders", "ranks", "ratings"):
         table, of_form = surveys.answers_of(table, contest, agent_column, count_column)
