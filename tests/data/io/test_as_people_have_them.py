@@ -588,3 +588,22 @@ def test_merged_cells_are_told(tmp_path):
 def test_nul_characters_are_no_names(read):
     with pytest.raises(FileFormatError, match="line 2: a NUL character"):
         read("voter,pos1\n1,\0\n2,P\n")
+
+
+@pytest.mark.parametrize(
+    "note",
+    ['"Source: City of X, 2024",,', "End of file,,", "Source: city clerk,,", "--- End of report ---,,"],
+)
+def test_a_note_right_below_the_table_is_no_ballot(tmp_path, note):
+    path = tmp_path / "x.csv"
+    path.write_text(f"rank1,rank2,rank3\nA,B,C\nB,A,C\n{note}\n")
+    with pytest.warns(PermixWarning, match=r"line 4 .* taken for a note and left out"):
+        votes = permix.read(path)
+    assert votes.items == ("A", "B", "C")
+    assert votes.n_agents == 2
+
+
+def test_one_item_that_nobody_else_lists_is_a_ballot(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("rank1,rank2,rank3\nA,B,C\nB,A,C\nNote Taker,,\n")
+    assert permix.read(path).items == ("A", "B", "C", "Note Taker")
