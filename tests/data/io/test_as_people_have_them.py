@@ -607,3 +607,17 @@ def test_one_item_that_nobody_else_lists_is_a_ballot(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("rank1,rank2,rank3\nA,B,C\nB,A,C\nNote Taker,,\n")
     assert permix.read(path).items == ("A", "B", "C", "Note Taker")
+
+
+def test_ranks_one_a_line_that_no_item_can_have_are_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    for rank in ("99", "999999999999999999999", "4"):
+        path.write_text(f"voter,item,rank\nx,A,{rank}\nx,B,1\nx,C,2\ny,C,1\ny,A,2\n")
+        with pytest.raises(DataError, match="but there are 3 items"):
+            permix.read(path)
+    path.write_text("voter,item,rank\nx,A,99\nx,B,1\nx,C,2\ny,C,1\ny,A,2\n")
+    assert "x: B ≻ C ≻ rest" in str(permix.read(path, missing=99))
+    many = "".join(f"{k},i{k},{k % 3 + 1}\n" for k in range(150))
+    path.write_text(f"voter,item,rank\n{many}z,i0,99\n")
+    with pytest.raises(DataError, match="line 152: 99 may say that there is no answer"):
+        permix.read(path)
