@@ -621,3 +621,13 @@ def test_ranks_one_a_line_that_no_item_can_have_are_refused(tmp_path):
     path.write_text(f"voter,item,rank\n{many}z,i0,99\n")
     with pytest.raises(DataError, match="line 152: 99 may say that there is no answer"):
         permix.read(path)
+
+
+def test_grades_from_1_to_6_are_asked_about(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("voter,item,grade\nx,A,1\nx,B,2\ny,A,5\ny,B,1\n")
+    with pytest.raises(DataError, match="the highest number could be the best, or 1, as in schools"):
+        permix.read(path)
+    assert "x: B ≻ A" in str(permix.read(path, layout="ratings"))
+    path.write_text("voter,item,grade\nx,A,70\nx,B,82\ny,A,55\ny,B,1\n")  # no school gives these
+    assert "x: B ≻ A" in str(permix.read(path))
