@@ -405,7 +405,5 @@ def test_a_sign_beside_left_and_right_is_asked_about(read, called):
 
 def test_the_side_that_a_sign_names_is_told(read):
     text = "team_a,team_b,result\nx,y,1\ny,z,-1\n"
-    with pytest.warns(
-        PermixWarning, match=r"-1 in 'result' is read as a vote for 'team_b', and 1 as one for"
-    ):
+    with pytest.warns(PermixWarning, match=r"-1 in 'result' is read as a vote for 'team_b', and 1 as"):
         read(text)
