@@ -631,3 +631,10 @@ def test_grades_from_1_to_6_are_asked_about(tmp_path):
     assert "x: B ≻ A" in str(permix.read(path, layout="ratings"))
     path.write_text("voter,item,grade\nx,A,70\nx,B,82\ny,A,55\ny,B,1\n")  # no school gives these
     assert "x: B ≻ A" in str(permix.read(path))
+
+
+def test_a_number_with_an_underscore_is_none(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("user,item,rating\nx,A,1_0\nx,B,9\ny,A,2\ny,B,3\n")
+    with pytest.raises(DataError, match="line 2, column 'rating': rating '1_0' is not a number"):
+        permix.read(path)
