@@ -36,6 +36,8 @@ _ROLES = frozenset().union(*USUAL_NAMES.values()) | {"id", "name", "index", "#"}
 Fields = list[list[str]]
 # From so many lines on, numbers of a row come back below.
 MANY_LINES = 50
+# Rankings of a column that are looked at to see whether it holds any.
+MOST_RANKINGS = 1000
 # Words that columns of lists are called by, besides those for places with a number.
 PLACE_WORDS = ABOUT_AGENTS | frozenset(
     [
@@ -171,11 +173,31 @@ def orders_have_header(
 
 
 def _lists_items(fields: Fields) -> bool:
-    """Whether an entry of the first line is a ranking, A>B>C, as those below it are."""
-    return any(
-        re.fullmatch("[^<>]+(>[^<>]+)+", entry) and all(">" in row[place] for row in fields[1:2])
-        for place, entry in enumerate(fields[0])
-    )
+    """Whether an entry of the first line is a ranking as those below it are, such as A>B>C over B>A>C.
+
+    With one item or with ties alone it is one where items below are called so; half-written rankings are for
+    the reader to refuse.
+    """
+    for place, entry in enumerate(fields[0]):
+        below = [row[place] for row in fields[1:] if len(row) > place]
+        if not any(">" in _with_signs(each) for each in below[:MOST_RANKINGS]):
+            continue
+        if ">" in _with_signs(entry):
+            return True
+        items = _items(entry)
+        if items and any(items & _items(each) for each in below):
+            return True
+    return False
+
+
+def _with_signs(text: str) -> str:
+    """Return a ranking with the signs of the one notation, whatever stands between its items."""
+    return re.sub("&gt;|[<≻≺→»]", ">", text)
+
+
+def _items(text: str) -> set[str]:
+    parts = (part.strip() for part in re.split("[>=∼≈≃]", _with_signs(text)))
+    return {part for part in parts if part}
 
 
 def _comes_back(first: list[str], body: Fields, values: list[str]) -> bool:

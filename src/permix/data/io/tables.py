@@ -359,6 +359,8 @@ def from_table(
         called = note["TABLE"]["columns"]
         compared = comparisons.detect(table, agent)
         layout = compared or detection.detect_layout(table, agent, wide, called)
+        if layout == "ratings":
+            no_items.refuse_grades(table)
     if layout == "pairs" and comparisons.winners_tied(table):
         layout = "matches"
     note["LAYOUT"] = layout

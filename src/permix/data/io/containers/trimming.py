@@ -31,6 +31,14 @@ _RESULT = re.compile(
 _USUAL = frozenset().union(*USUAL_NAMES.values())
 _RANK = re.compile(r"(?:rank|choice|pos|position|place|pref|preference)[0-9]+")
 _LETTER = re.compile(r"[^\W\d_]")
+# Beginnings of notes below tables, which no line of a table has.
+_NOTE = re.compile(
+    r"(?:sources?|notes?|remarks?|comments?|disclaimer|quelle|anmerkung|fuente|nota)\s*[:.]\s*\S.*"
+    r"|end of (?:file|data|report|table|document|export)\b.*"
+    r"|(?:generated|exported|downloaded|printed|retrieved|(?:last )?updated)\s+(?:on|by|at|from)\b.*"
+    r"|(?:copyright\b|©|\(c\)\s|https?://).*",
+    re.IGNORECASE | re.DOTALL,
+)
 TITLES = "taken for a title and left out"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,\u00a0 ']*%?")
 
@@ -109,7 +117,8 @@ def end_of(path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]]
             continue
         after_gap = numbers[last - 1] > numbers[last - 2] + 1 or not any(rows[last - 2])
         after_gap = after_gap or _is_total(rows[last - 2], rows[: last - 2])
-        note = after_gap and _n_filled(row) == 1 and len(rows[0]) > 1
+        begins = _NOTE.fullmatch(row[0].strip("-=*_ ")) is not None
+        note = (after_gap or begins) and _n_filled(row) == 1 and len(rows[0]) > 1
         note = note and bool(_LETTER.search(row[0])) and _is_new(row, rows[: last - 1])
         if not note and not _is_total(row, rows[: last - 1]):
             break

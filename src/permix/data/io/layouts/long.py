@@ -131,6 +131,8 @@ def read_ratings(
     if rank is not None:
         values = -numbers_of(table, rank, ": rank")
         table.refuse(values > -1, "ranks count from 1")
+        _refuse_ranks_beyond(table, -values, item, names)
+        scales.refuse_codes(table, [-values])
     elif numbers(table.columns[rating]) is None:
         values = scales.scored(table, [rating], categories)[0]
     else:
@@ -155,6 +157,21 @@ def read_ratings(
     read = Preferences._from_scores(scores, unrated == "below", per_agent)
     done = [entry._asdict() for entry in silent]
     return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
+
+
+def _refuse_ranks_beyond(table: Table, ranks: Array, item: Array, names: tuple[Label, ...] | None) -> None:
+    """Refuse ranks that no item can have: they may say that there is no answer, as 99 does."""
+    n_items = len(set(item.tolist()) if names is None else names)
+    beyond = ranks > n_items
+    if beyond.any():
+        row = int(np.argmax(beyond))
+        raise DataError(
+            f"{table.where(row)}: rank {ranks[row]:g}, but there are {n_items:,} items. If the number says "
+            "that there is no answer, say ",
+            Argument("missing", f"{ranks[row]:g}"),
+            "; otherwise number the ranks 1, 2, …, or name all items with ",
+            Argument("items"),
+        )
 
 
 def without_marks(table: Table, agent: int) -> tuple[Array | None, list[Entry]]:

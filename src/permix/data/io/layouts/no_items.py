@@ -29,6 +29,8 @@ _MANY_ROWS = 20
 _MOST_OF_A_SCALE = 10.0
 # How far a mean may be from that of the others: it may be rounded to two places.
 _ROUNDED = 0.0051
+# The worst grade of schools where 1 is the best.
+_WORST_GRADE = 6
 
 
 def set_apart(name: Label) -> tuple[Part, ...]:
@@ -219,3 +221,17 @@ def refuse_what_may_rate(table: Table, agent: int, rank: int) -> None:
             f"{table.source}: column {name!r} may hold ranks, of which 1 is the best, or ratings, of which "
             "the highest is; call it 'rank' or 'rating'"
         )
+
+
+def refuse_grades(table: Table) -> None:
+    """Ask about lines with a ``grade`` from 1 to 6: of those of schools, 1 is the best in some countries."""
+    for place in table.places("item") and table.places("rating"):
+        given = numbers(table.columns[place])
+        if plain(table.names[place]) != "grade" or given is None or not np.isfinite(given).any():
+            continue
+        if np.nanmin(given) >= 1 and np.nanmax(given) <= _WORST_GRADE:
+            raise DataError(
+                f"{table.source}: of column {table.names[place]!r} the highest number could be the best, or "
+                "1, as in schools. If the highest is, say ",
+                *(Argument("layout", "ratings"), "; if 1 is, write 7 less the grade instead"),
+            )
