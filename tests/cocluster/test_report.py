@@ -133,3 +133,21 @@ def test_nested_cuts_are_drawn():
     text = written(described(model, checks=False, progress=False), "html")
     assert ("The nested cuts" in text) == (model._fit.tree is not None)
     assert "nan" not in text.split("<main")[1].split("</main>")[0].lower().replace("finance", "")
+
+
+def test_rows_are_unsure_for_few_cells_only_where_they_have_fewer():
+    rng = np.random.default_rng(5)
+    full = rng.integers(1, 4, (20, 6)).astype(float)
+    gaps = full.copy()
+    gaps[:5, 2:] = np.nan
+
+    def told(matrix):
+        fit = fit_of(matrix)._fit
+        estimate = dataclasses.replace(fit.row_estimate, placed=np.arange(20) >= 5)
+        return " ".join(answer(dataclasses.replace(fit, row_estimate=estimate)).sentences)
+
+    assert "; 5 of 20 rows could be in several groups." in told(full)
+    said = (
+        "; 5 of 20 rows, which have fewer cells (2 in the median, the others 6), could be in several groups."
+    )
+    assert said in told(gaps)
