@@ -6,6 +6,7 @@ import numpy as np
 
 from permix.cocluster.block_pictures import cut_picture, matrix_picture
 from permix.cocluster.cells.group_values import FEWEST_CELLS, SHARE_OF_1, GroupValues
+from permix.cocluster.cells.odd_levels import doubts_about
 from permix.cocluster.fit import BlockFit, Side
 from permix.cocluster.results import SIDES, all_rows, groups_of, sample_note
 from permix.data.attributes import item_labels
@@ -104,6 +105,9 @@ def answer(fit: BlockFit) -> Answer:
     for what in SIDES:
         found = groups[what].recurrence.n_chains.tolist()
         judged += of_recurrence(found, n_chains, "chain", f" (of {what}s)")
+    if fit.matrix is not None:
+        doubts = doubts_about(fit.matrix.family, fit.matrix.n_cells)
+        judged += [("care", f"{capital(doubt.as_options())}.") for doubt in doubts]
     advice = []
     if judged[0][0] == "bad":
         advice.append("Run the chains for longer (--draws, --burn-in) before you build on this.")
