@@ -173,3 +173,11 @@ def test_levels_that_are_no_answers_or_too_many_are_trusted_with_care():
         permix.CoClustering(n_draws=4, n_burn_in=4, random_state=0, progress=False).fit(
             permix.Cells.coerce(words[rng.integers(0, 3, (20, 5))])
         )
+
+
+def test_intervals_of_shares_are_said_to_be_of_these_rows(model):
+    told = answer(model._fit).sentences
+    assert re.match(r"Group \d, \d+% \([\d.]+–[\d.]+\) of these rows, ", told[2])
+    text = written(described(model, checks=False, progress=False), "md")
+    for what in ("rows", "columns"):
+        assert f"Shares are of these {what}: intervals say how sure groups are, not how far a sample" in text
