@@ -171,6 +171,8 @@ class CellError(DataError):
         Where, counted from 0; ``column`` alone when ``row`` is None.
     columns : sequence of int
         All columns that have such cells, where the message lists them as ``{columns}``.
+    way_out : sequence of Part
+        Parts of a :class:`Message` that follow: how to mend it.
     """
 
     def __init__(
@@ -181,19 +183,23 @@ class CellError(DataError):
         column_name: str | None = None,
         columns: Sequence[int] = (),
         column_names: Sequence[str] | None = None,
+        way_out: Sequence[Part] = (),
     ) -> None:
         place = f"column {column + 1 if column_name is None else repr(column_name)}"
         listed = [str(j + 1) if column_names is None else repr(str(column_names[j])) for j in columns]
         some = ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")
-        super().__init__(what.format(place=place if row is None else f"row {row + 1}, {place}", columns=some))
+        said = what.format(place=place if row is None else f"row {row + 1}, {place}", columns=some)
+        super().__init__(said, *way_out)
         self.row = row
         self.column = column
         self.what = what
         self.columns = columns
+        self.way_out = tuple(way_out)
 
     def with_names(self, names: Sequence[str]) -> CellError:
         """Return the same error with the column's name for its number."""
-        return type(self)(self.row, self.column, self.what, str(names[self.column]), self.columns, names)
+        name = str(names[self.column])
+        return type(self)(self.row, self.column, self.what, name, self.columns, names, self.way_out)
 
 
 class NotRankings(DataError):

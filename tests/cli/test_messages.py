@@ -105,6 +105,14 @@ def test_a_wrong_option_is_exit_code_two(run, folder, name, options, words):
     assert not (folder / "fit.permix").exists()
 
 
+@pytest.mark.parametrize("ending", ["html", "md", "HTML"])
+def test_a_model_is_not_written_under_the_name_of_a_report(run, folder, ending):
+    code, _, err = run("fit", "mallows", *FIT["mallows"], "-o", f"z.{ending}", "-q")
+    assert code == 2
+    assert f"name it z.permix; a report is written by --report z.{ending}" in err
+    assert not (folder / f"z.{ending}").exists()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

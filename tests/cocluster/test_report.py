@@ -133,3 +133,51 @@ def test_nested_cuts_are_drawn():
     text = written(described(model, checks=False, progress=False), "html")
     assert ("The nested cuts" in text) == (model._fit.tree is not None)
     assert "nan" not in text.split("<main")[1].split("</main>")[0].lower().replace("finance", "")
+
+
+def test_rows_are_unsure_for_few_cells_only_where_they_have_fewer():
+    rng = np.random.default_rng(5)
+    full = rng.integers(1, 4, (20, 6)).astype(float)
+    gaps = full.copy()
+    gaps[:5, 2:] = np.nan
+
+    def told(matrix):
+        fit = fit_of(matrix)._fit
+        estimate = dataclasses.replace(fit.row_estimate, placed=np.arange(20) >= 5)
+        return " ".join(answer(dataclasses.replace(fit, row_estimate=estimate)).sentences)
+
+    assert "; 5 of 20 rows could be in several groups." in told(full)
+    said = (
+        "; 5 of 20 rows, which have fewer cells (2 in the median, the others 6), could be in several groups."
+    )
+    assert said in told(gaps)
+
+
+def test_levels_that_are_no_answers_or_too_many_are_trusted_with_care():
+    rng = np.random.default_rng(6)
+    words = np.array(["agree", "disagree", "No opinion"])
+    many = np.array([f"{k}" if k % 4 else "Bonn" for k in range(240)]).reshape(60, 4)
+    told = {}
+    for name, matrix in (
+        ("clean", words[rng.integers(0, 2, (20, 5))]),
+        ("silent", words[rng.integers(0, 3, (20, 5))]),
+        ("many", many),
+    ):
+        found = answer(fit_of(matrix)._fit).verdict
+        told[name] = " ".join(found.reasons)
+        assert name == "clean" or found.level != "good"
+    assert "taken for" not in told["clean"]
+    assert "'No opinion' is taken for an answer like the others; --missing 'No opinion' " in told["silent"]
+    assert "The cells have 181 different values, and each is taken for a level of its own" in told["many"]
+    with pytest.warns(permix.errors.PermixWarning, match=r"missing=\['No opinion'\] makes such cells"):
+        permix.CoClustering(n_draws=4, n_burn_in=4, random_state=0, progress=False).fit(
+            permix.Cells.coerce(words[rng.integers(0, 3, (20, 5))])
+        )
+
+
+def test_intervals_of_shares_are_said_to_be_of_these_rows(model):
+    told = answer(model._fit).sentences
+    assert re.match(r"Group \d, \d+% \([\d.]+–[\d.]+\) of these rows, ", told[2])
+    text = written(described(model, checks=False, progress=False), "md")
+    for what in ("rows", "columns"):
+        assert f"Shares are of these {what}: intervals say how sure groups are, not how far a sample" in text

@@ -15,6 +15,7 @@ from permix.dp_mallows.report import answer
 from permix.dp_mallows.tables import report as dp_mallows_report
 from permix.dp_mallows.tables import show as print_dp_mallows
 from permix.estimators.ranking_lists import as_top_lists
+from permix.reporting import described, written
 from tests.dp_mallows.cases import fit_of
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa", "water")
@@ -327,3 +328,12 @@ def test_options_that_say_nothing_are_refused(run, fit, newcomers):
     assert "--length says nothing to a fit of dp-mallows about --what groups" in " ".join(
         err.replace("│", " ").split()
     )
+
+
+def test_shares_are_said_to_be_of_these_agents(run, fit, model):
+    said = "Shares are of these agents: intervals say how sure groups are, not how far a sample may be off."
+    assert json.loads(run("summary", fit, "--json")[1])["shares_are"] == said
+    assert said in run("summary", fit)[1]
+    text = written(described(model, checks=False, progress=False), "md")
+    assert said in text
+    assert ") of these agents, " in text

@@ -13,6 +13,7 @@ from permix.cli.fit_tables import chains_report
 from permix.convergence import largest_allowed, noise_ceiling, r_hat
 from permix.errors import ConvergenceWarning, DataError
 from permix.posterior import summary, to_datatree, warn_if_chains_disagree
+from permix.posterior.diagnostics import verdict_on
 from permix.reporting.verdicts import of_chains
 from permix.sampling import Draws
 
@@ -210,3 +211,14 @@ def test_summary_of_chosen_quantities() -> None:
     assert list(summary(tree, ["b"]).index) == ["b"]
     with pytest.raises(DataError, match="'labels' is not one number per draw; there are: a, b"):
         summary(tree, ["labels"])
+
+
+def test_draws_that_are_not_precise_enough_do_not_suffice() -> None:
+    rng = np.random.default_rng(3)
+    found = verdict_on(Draws({"few": rng.normal(size=(2, 80))}, n_draws=80, ended="enough"))
+    said = found.message.as_options()
+    assert said.startswith("Nearly converged: ")
+    assert "suffice" not in said
+    assert said.endswith("They ended after 80 draws each.")
+    good = verdict_on(Draws({"good": rng.normal(size=(2, 500))}, n_draws=500, ended="enough"))
+    assert good.message.as_options().endswith("They ended after 500 draws each, which suffice.")

@@ -382,10 +382,13 @@ def check_names(output: Path, picture: Path | None) -> None:
     """Refuse, before any work is done, a model's name that says another kind of file, or a picture's."""
     from permix.data.io.text_files import PREFLIB, TABLES, plain_suffix
 
-    endings = {*PREFLIB, *TABLES, "json", "npy", "npz", "txt", *(ending[1:] for ending in PICTURES)}
+    reports = ("json", "html", "htm", "md")
+    endings = {*PREFLIB, *TABLES, *reports, "npy", "npz", "txt", *(ending[1:] for ending in PICTURES)}
     if plain_suffix(output) in endings:
+        report = f"; a report is written by --report {output.name}" if plain_suffix(output) in reports else ""
         raise typer.BadParameter(
             f"--output {output}: the fitted model is no such file; name it {output.stem.split('.')[0]}.permix"
+            f"{report}"
         )
     check_picture(picture)
 

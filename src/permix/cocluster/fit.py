@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from permix.cocluster.bases import by_blocks
 from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums, grid_draw, mondrian_draw
-from permix.cocluster.cells.choose_family import MANY_LEVELS
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import CellFamily, CellValueError
+from permix.cocluster.cells.odd_levels import OTHERS, doubts_about
 from permix.cocluster.chains import Engine, engine_of
 from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
 from permix.cocluster.parameters import BlockParameters, CoClusterParameters
@@ -51,7 +51,6 @@ MIXED = ("row_memberships", "column_memberships", "block_cells", "block_sums")
 PATIENCE = 4
 # From this many on they are no levels: statistics have a slot for each in every block.
 MOST_LEVELS = 1000
-OTHERS = (Argument("family", "gaussian"), " takes numbers, ", Argument("family", "poisson"), " counts")
 
 
 @dataclasses.dataclass
@@ -377,9 +376,8 @@ def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
         if n_levels > MOST_LEVELS:
             raise DataError(f"the cells have {n_levels:,} different values, too many to be levels: ", *OTHERS)
         matrix = encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
-    if n_levels > MANY_LEVELS and (n_levels > 2 * MANY_LEVELS or n_levels > 0.2 * cells.n_cells):
-        said = f"the cells have {n_levels} different values, and each is taken for a level of its own; "
-        warnings.warn(PermixWarning(Message(said, *OTHERS)), stacklevel=3)
+    for doubt in doubts_about(family, cells.n_cells):
+        warnings.warn(PermixWarning(doubt), stacklevel=3)
     return matrix
 
 

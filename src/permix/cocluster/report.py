@@ -6,6 +6,7 @@ import numpy as np
 
 from permix.cocluster.block_pictures import cut_picture, matrix_picture
 from permix.cocluster.cells.group_values import FEWEST_CELLS, SHARE_OF_1, GroupValues
+from permix.cocluster.cells.odd_levels import doubts_about
 from permix.cocluster.fit import BlockFit, Side
 from permix.cocluster.results import SIDES, all_rows, groups_of, sample_note
 from permix.data.attributes import item_labels
@@ -104,6 +105,9 @@ def answer(fit: BlockFit) -> Answer:
     for what in SIDES:
         found = groups[what].recurrence.n_chains.tolist()
         judged += of_recurrence(found, n_chains, "chain", f" (of {what}s)")
+    if fit.matrix is not None:
+        doubts = doubts_about(fit.matrix.family, fit.matrix.n_cells)
+        judged += [("care", f"{capital(doubt.as_options())}.") for doubt in doubts]
     advice = []
     if judged[0][0] == "bad":
         advice.append("Run the chains for longer (--draws, --burn-in) before you build on this.")
@@ -122,26 +126,34 @@ def answer(fit: BlockFit) -> Answer:
             share = percent(sum(rows[k].size for k in order[SENTENCES:]) / n_rows)
             said.append(f"{others(len(rows) - SENTENCES)} {share} of the rows.")
     sure = float(np.mean(groups["row"].how_sure[groups["row"].placed])) if groups["row"].placed.any() else 0.0
-    unsure = int((~groups["row"].placed).sum())
     how = "sure" if sure >= 0.9 else "fairly sure" if sure >= 0.7 else "unsure"
-    open_ = (
-        f"; {unsure:,} of {n_rows:,} rows, mostly with few cells, could be in several groups"
-        if unsure
-        else ""
-    )
     said.append(
         f"Which row belongs where is {how}: a row is with its fellow members in {percent(sure)} of "
-        f"draws{open_}."
+        f"draws{_open_rows(fit, groups['row'].placed)}."
     )
     if note := sample_note(fit):
         said.append(f"{capital(note)}; predictions are by their cells.")
     return Answer(verdict(judged, advice), tuple(said))
 
 
+def _open_rows(fit: BlockFit, placed: Array) -> str:
+    """Say how many rows are unsure, and whether they have fewer cells than the others."""
+    unsure = int((~placed).sum())
+    if not unsure:
+        return ""
+    fewer = ""
+    if fit.matrix is not None and placed.any():
+        each = np.diff(fit.matrix.by_row.starts)
+        own, others = float(np.median(each[~placed])), float(np.median(each[placed]))
+        if own < others:
+            fewer = f", which have fewer cells ({own:g} in the median, the others {others:g}),"
+    return f"; {unsure:,} of {fit.shape[0]:,} rows{fewer} could be in several groups"
+
+
 def group_sentence(values: GroupValues, rows: list[LineGroup], names: list[str], k: int) -> str:
     """Say what one group of rows is like: the columns that set it apart."""
     share = interval(rows[k].share, rows[k].low, rows[k].high)
-    who = f"Group {k + 1}, {share} of the rows"
+    who = f"Group {k + 1}, {share} of these rows"
     means, others = values.by_column[1], values.elsewhere
     told = [
         f"“{shown(names[column], IN_SENTENCES)}” ({values.said(measure, float(means[measure, k, column]))}; "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from itertools import pairwise
 
 from permix.cli.command import Option
-from permix.cli.output import count_of, fitting, print_json, print_table, terminal_width
+from permix.cli.output import count_of, fitting, print_json, print_table, say, terminal_width
+from permix.cli.stdin import is_stdin
 from permix.cli.votes import ReadOptions
 
 OPTIONS: Mapping[str, Option] = {
@@ -23,6 +25,7 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
     """Print the Kemeny consensus of a file of votes."""
     from permix.cli.inspect import cleaning_report, print_cleaning
     from permix.consensus.kemeny import another_as_good, kemeny
+    from permix.consensus.reading import NARROW, how_it_was_read, median_majority
     from permix.data.attributes import item_labels
 
     votes = options.read()
@@ -39,10 +42,12 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
         wins[a][b] / (wins[a][b] + wins[b][a]) if wins[a][b] + wins[b][a] else float("nan")
         for a, b in pairwise(order)
     ]
+    reading, majority = how_it_was_read(votes), median_majority(counts)
     if as_json:
         print_json(
             {
                 "file": str(options.file),
+                **({"read_as": reading} if reading else {}),
                 "ranking": names,
                 "disagreements": result.score,
                 "lower_bound": result.lower_bound,
@@ -50,10 +55,13 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
                 "method": result.method,
                 "another_as_good": as_good,
                 "share_preferring_to_next": margins,
+                "median_majority": majority,
                 **cleaning_report(votes),
             }
         )
         return
+    if reading:
+        say(f"{reading}\n")
     shares = [*("nobody compares them" if margin != margin else f"{margin:.0%}" for margin in margins), ""]
     rows = [[place, *row] for place, row in enumerate(zip(shown, shares, strict=True), start=1)]
     n_open = sum(margin != margin for margin in margins)
@@ -71,4 +79,10 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
     if as_good is not None:
         said = "not the only one: other rankings have as few disagreements, such as "
         print(f"{said}{fitting(as_good, terminal_width() - len(said))}")
+    if majority < NARROW:
+        file = "FILE" if is_stdin(options.file) else shlex.quote(str(options.file))
+        say(
+            f"People disagree: half of the pairs have a majority of {majority:.0%} or less, so that one "
+            f"ranking says little. permix fit mallows {file} -k 2 -o groups.permix finds groups that agree."
+        )
     print_cleaning(cleaning_report(votes), int(votes.n_agents))

@@ -8,7 +8,7 @@ from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table, say, terminal_width
 from permix.dp_mallows.fit import DPMallowsFit, chosen_assignments
 from permix.dp_mallows.results import ClusterSummaries
-from permix.reporting.words import interval
+from permix.reporting.words import THESE_AGENTS, interval
 
 # A terminal shows at most so many groups.
 MAX_GROUPS = 30
@@ -40,6 +40,7 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
         "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_groups"]),
         **_possible(fit),
         "groups": [_group_report(fit, summaries, e) for e in range(fit.n_clusters)],
+        "shares_are": THESE_AGENTS,
         "remarks": summaries.remarks(),
     }
 
@@ -107,6 +108,7 @@ def show(report: dict[str, Any], title: str) -> None:
     say("how sure: the share of the members that one group of a draw holds", "  ")
     say("chains: those most of whose draws have a group that shares 60% of the members of both", "  ")
     say(f"distance: pairs that a list of {report['longest_list']} orders unlike the center", "  ")
+    say(f"share: {report['shares_are']}", "  ")
     decay = "at 0 every item left is as likely to come next; the larger, the surer the center's next one"
     say(f"decay: {decay}", "  ")
     print()

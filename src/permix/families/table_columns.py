@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from permix.data.labels import is_missing
-from permix.errors import CellError, DataError
+from permix.errors import CellError, DataError, Wording
 from permix.families.base import DATES, refuse_odd_cells
 
 #: What a column may be; an ordered category is a category whose order is shown but not used.
@@ -141,8 +142,8 @@ def kind_of(place: int, column: Column) -> str:
         whole = bool(np.all(present == np.floor(present)))
         if len(present) > FEWEST_NAMES and np.all(np.diff(present) == 1.0):
             way_out = _way_out(column.name, "number")
-            said = f"{{place}} numbers the rows, from {present[0]:g} to {present[-1]:g}: {way_out}"
-            raise CellError(None, place, said)
+            said = f"{{place}} numbers the rows, from {present[0]:g} to {present[-1]:g}: "
+            raise CellError(None, place, said, way_out=way_out)
         # Whole numbers from zero on count something; ages, years and sizes do not begin at zero.
         return "count" if whole and present.min() == 0.0 else "number"
     for row in np.flatnonzero(~column.missing):
@@ -157,7 +158,8 @@ def kind_of(place: int, column: Column) -> str:
             None,
             place,
             f"{{place}} has {n_different} different entries in {len(present)} rows, such as "
-            f"{_shown(column)}, and seems to name the rows: {way_out}",
+            f"{_shown(column)}, and seems to name the rows: ",
+            way_out=way_out,
         )
     return "category"
 
@@ -217,13 +219,15 @@ def counts_of(place: int, column: Column) -> np.ndarray:
     return counts
 
 
-def _way_out(name: str | int, kind: str) -> str:
+def _way_out(name: str | int, kind: str) -> tuple[Wording]:
     """Say what to do with a column that names or numbers the rows."""
-    mixed = f"permix.Mixed({{{name!r}: {kind!r}}})".replace("{", "{{").replace("}", "}}")
-    return (
-        "leave the column out (on the command line: --ignore, or --id if it names the rows), or say what it "
-        f"is with {mixed} (--column {name}={kind})"
+    called = shlex.quote(str(name))
+    python = f"leave the column out, or say what it is with permix.Mixed({{{name!r}: {kind!r}}})"
+    option = (
+        f"leave it out with --ignore {called}, name the rows by it with --id {called}, or say what it is "
+        f"with --column {shlex.quote(f'{name}={kind}')}"
     )
+    return (Wording(python, option),)
 
 
 def _shown(column: Column) -> str:

@@ -103,7 +103,7 @@ def verdict_on(draws: Draws) -> Verdict:
     """Judge the draws of all chains by every quantity that is one number per draw, in words."""
     found = {name: trust_in(values) for name, values in _scalars(draws, None)}
     n_chains, n_draws = next(iter(draws.arrays.values())).shape[:2]
-    ended = _ending(draws, n_draws)
+    ended, sufficed = _ending(draws, n_draws), _ending(draws, n_draws, suffice=True)
     offending = {name: trust.r_hat for name, trust in found.items() if trust.note == DISAGREE}
     if offending:
         parts = disagreement(offending, n_chains).parts
@@ -116,23 +116,23 @@ def verdict_on(draws: Draws) -> Verdict:
     who = f"the {n_chains} chains agree" if n_chains > 1 else "the parts of the chain agree"
     known = {name: trust for name, trust in found.items() if trust.note != CONSTANT}
     if not known:
-        return Verdict(True, Message(f"Converged: {who}, and nothing changes between draws.", *ended), {})
+        return Verdict(True, Message(f"Converged: {who}, and nothing changes between draws.", *sufficed), {})
     r_hats = {name: trust.r_hat for name, trust in known.items()}
     effective = {name: min(trust.ess_bulk, trust.ess_tail) for name, trust in known.items()}
     worst, fewest = max(r_hats, key=r_hats.__getitem__), min(effective, key=effective.__getitem__)
     figures = f"R-hat at most {r_hats[worst]:.3f}, at least {effective[fewest]:,.0f} effective draws"
     if all(trust.suffices for trust in known.values()):
-        return Verdict(True, Message(f"Converged: {who} ({figures}).", *ended), {})
+        return Verdict(True, Message(f"Converged: {who} ({figures}).", *sufficed), {})
     goal = f"{REPORTABLE:g} and {FEWEST_EFFECTIVE * n_chains:,} would make numbers precise"
     said = f"Nearly converged: {who} roughly ({figures}; {goal})."
     return Verdict(None, Message(said, *ended), {})
 
 
-def _ending(draws: Draws, n_draws: int) -> tuple[str | Argument, ...]:
-    """Say what ended the chains."""
+def _ending(draws: Draws, n_draws: int, *, suffice: bool = False) -> tuple[str | Argument, ...]:
+    """Say what ended the chains; that draws suffice only where the verdict says so, too."""
     made = f"{max(draws.n_made, n_draws):,} draws each"
     if draws.ended == ENOUGH:
-        return (f" They ended after {made}, which suffice.",)
+        return (f" They ended after {made}{', which suffice' if suffice else ''}.",)
     if draws.ended == LIMIT:
         return (f" They ended after {made}, the most that are made unasked; for more give a number, ", MORE)
     return (f" They were stopped after {made}.",) if draws.interrupted else ()

@@ -12,7 +12,7 @@ from permix.estimators.by_covariate import as_groups
 from permix.posterior.estimated import spaced
 from permix.reporting.charts import Interval, bars
 from permix.reporting.content import Cell, Figure, Paragraph, Section, Table
-from permix.reporting.words import all_of, capital, count_of, how_often, interval, percent, spelled
+from permix.reporting.words import THESE, all_of, capital, count_of, how_often, interval, percent, spelled
 
 # Draws that shares are looked up in.
 MOST_DRAWS = 200
@@ -107,7 +107,8 @@ def groups_table(groups: Sequence[LineGroup], n_chains: int, what: str, some: st
         tuple(rows),
         f"{capital(what)}: members in the partition nearest to all draws. Share: mean over draws, with a 90% "
         f"interval{theirs}. How sure: how probably a member is with its fellow members. Found in chains: "
-        f"those most of whose draws have a group that shares 60% of the members of both.{some}",
+        f"those most of whose draws have a group that shares 60% of the members of both. "
+        f"{THESE.format(what)}{some}",
     )
 
 

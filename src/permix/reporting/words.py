@@ -107,6 +107,11 @@ def percent(share: float) -> str:
     return ">99%" if whole == 100 and share < 1 else f"{whole}%"
 
 
+#: What intervals of shares are not, where draws divide those who were fitted.
+THESE = "Shares are of these {}: intervals say how sure groups are, not how far a sample may be off."
+THESE_AGENTS = THESE.format("agents")
+
+
 def interval(share: float, low: float | None, high: float | None) -> str:
     """Write a share with its interval.
 
