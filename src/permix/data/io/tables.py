@@ -342,6 +342,8 @@ def from_table(
     if long_rank is not None and agent is not None:
         refuse_what_may_count(table, set(unread) - {long_rank})
         no_items.refuse_what_may_rate(table, agent, long_rank)
+        if layout == "auto":
+            no_items.warn_of_either_direction(table, agent, long_rank, are_ranks=True)
         note["LAYOUT"] = "ranks, one a line"
         kept, left_out = without_marks(table, agent)
         if kept is not None:
@@ -355,6 +357,8 @@ def from_table(
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout in ("auto", "ranks") and not is_long and not _are_places(table, wide):
         table = rank_words.with_ranks(table, wide, layout)
+    if layout == "auto" and is_long and agent is not None:
+        no_items.warn_of_either_direction(table, agent, table.places("rating")[0], are_ranks=False)
     if layout == "auto":
         called = note["TABLE"]["columns"]
         compared = comparisons.detect(table, agent)

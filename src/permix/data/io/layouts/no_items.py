@@ -235,3 +235,28 @@ def refuse_grades(table: Table) -> None:
                 "1, as in schools. If the highest is, say ",
                 *(Argument("layout", "ratings"), "; if 1 is, write 7 less the grade instead"),
             )
+
+
+def warn_of_either_direction(table: Table, agent: int, place: int, are_ranks: bool) -> None:
+    """Say how lines are read of which each agent has 1, 2, 3, … once: they may be ranks or ratings."""
+    name, said = table.names[place], numbers(table.columns[place])
+    called = ("preference",) if are_ranks else ("value", "vote", "rating", "score", "points")
+    if said is None or plain(name) not in called:
+        return
+    by_agent: dict[object, list[float]] = {}
+    for who, given in zip(table.columns[agent].tolist(), said.tolist(), strict=True):
+        by_agent.setdefault(who, []).append(given)
+    if max(map(len, by_agent.values())) < 3 or not all(
+        sorted(given) == list(range(1, len(given) + 1)) for given in by_agent.values()
+    ):
+        return
+    read, other = (
+        ("ranks, of which 1 is the best", "rating") if are_ranks else ("ratings, higher is better", "rank")
+    )
+    turned = f"if {'the highest' if are_ranks else '1'} is the best, call the column {other!r}"
+    warnings.warn(
+        f"{table.source}: column {name!r} holds 1, 2, 3, … once for each agent, and is read as {read}; "
+        f"{turned}",
+        PermixWarning,
+        stacklevel=5,
+    )
