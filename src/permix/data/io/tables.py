@@ -35,6 +35,7 @@ from permix.data.io.layouts.long import (
     read_compared,
     read_pairs,
     read_ratings,
+    refuse_ranks_beyond,
     without_marks,
 )
 from permix.data.io.layouts.wide import (
@@ -332,6 +333,7 @@ def from_table(
         refuse_what_may_count(table, set(unread) - {long_rank})
         no_items.refuse_what_may_rate(table, agent, long_rank)
         note["LAYOUT"] = "ranks, one a line"
+        refuse_ranks_beyond(table, agent, long_rank, names)
         kept, left_out = without_marks(table, agent)
         if kept is not None:
             table, counts = table.take(kept), counts[kept]
