@@ -37,6 +37,7 @@ from permix.data.io.layouts.long import (
     read_compared,
     read_pairs,
     read_ratings,
+    refuse_ranks_beyond,
     without_marks,
 )
 from permix.data.io.layouts.wide import (
@@ -345,6 +346,7 @@ def from_table(
         if layout == "auto":
             no_items.warn_of_either_direction(table, agent, long_rank, are_ranks=True)
         note["LAYOUT"] = "ranks, one a line"
+        refuse_ranks_beyond(table, agent, long_rank, names)
         kept, left_out = without_marks(table, agent)
         if kept is not None:
             table, counts = table.take(kept), counts[kept]

@@ -154,7 +154,7 @@ def _denied(said: Any) -> bool:
 
 
 def _is_unsure(position: dict[str, Any]) -> bool:
-    """Whether a position may be marked, and neither votes nor allocability say that it counts."""
+    """Whether nothing tells if a position is marked: neither its indication nor what it counts for."""
     said = [
         str(position.get(name)).strip().lower() for name in ("HasIndication", "IsAllocable", "NumberVotes")
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -131,7 +132,6 @@ def read_ratings(
     if rank is not None:
         values = -numbers_of(table, rank, ": rank")
         table.refuse(values > -1, "ranks count from 1")
-        _refuse_ranks_beyond(table, -values, item, names)
         scales.refuse_codes(table, [-values])
     elif numbers(table.columns[rating]) is None:
         values = scales.scored(table, [rating], categories)[0]
@@ -159,10 +159,15 @@ def read_ratings(
     return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
 
 
-def _refuse_ranks_beyond(table: Table, ranks: Array, item: Array, names: tuple[Label, ...] | None) -> None:
-    """Refuse ranks that no item can have: they may say that there is no answer, as 99 does."""
-    n_items = len(set(item.tolist()) if names is None else names)
-    beyond = ranks > n_items
+def refuse_ranks_beyond(table: Table, agent: int, rank: int, names: tuple[Label, ...] | None) -> None:
+    """Refuse ranks that no item can have: they may say that there is no answer, as 99 does.
+
+    Lines that say that nobody is ranked have a rank, too.
+    """
+    ranks = numbers_of(table, rank, ": rank")
+    lines = Counter(table.columns[agent].tolist()).most_common(1)[0][1]
+    n_items = len(set(table.columns[_one(table, "item")].tolist()) | set(names or ()))
+    beyond = ranks > max(n_items, lines)
     if beyond.any():
         row = int(np.argmax(beyond))
         raise DataError(
