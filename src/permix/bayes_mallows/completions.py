@@ -48,8 +48,9 @@ from permix.runtime.threads import over_rows
 
 # Rankings drawn of each agent unless another number is asked for.
 N_SAMPLES = 200
-# Sweeps over all items where a draw is not exact; the group is drawn anew after each of the first ones.
-N_SWEEPS, N_GROUP_DRAWS = 10, 2
+# Sweeps over all items where a draw is not exact; the group is drawn anew after each. With groups drawn after
+# the first two sweeps only, frequencies of 4,000 draws were 6 standard errors off where groups are concentrated.
+N_SWEEPS = 10
 # Draws times groups at a time.
 BLOCK = 2**22
 TAIL = 0.05
@@ -188,7 +189,7 @@ def _sweep(
     rankings = ranks[rows].reshape(chains, n)
     every, row_of = np.arange(chains), np.repeat(rows, size).astype(np.int64)
     arrays = PreferenceArrays(*[np.array(each) for each in table.arrays()])  # writable, as kernels expect
-    for sweep in range(N_SWEEPS):
+    for _ in range(N_SWEEPS):
         centers = np.ascontiguousarray(under.ranks[used])
         decays, errors = np.ascontiguousarray(under.decays[used]), under.errors[used][labels]
         side = n if has_costs.py_func(metric) else 0
@@ -201,13 +202,12 @@ def _sweep(
             update_latents(key, *given, errors, 1, first, last)
 
         over_rows(move, chains, n * n)
-        if sweep < N_GROUP_DRAWS:
-            scores = log_probabilities(rankings, under) + pool.of_rows(row_of)
-            if soft:
-                scores += _said(table, row_of, rankings, under.errors)
-            groups[rows] = _categorical(scores, 1, rng).reshape(len(rows), size)
-            used, labels = np.unique(groups[rows].ravel(), return_inverse=True)
-            labels = np.asarray(labels).reshape(-1).astype(np.int32)
+        scores = log_probabilities(rankings, under) + pool.of_rows(row_of)
+        if soft:
+            scores += _said(table, row_of, rankings, under.errors)
+        groups[rows] = _categorical(scores, 1, rng).reshape(len(rows), size)
+        used, labels = np.unique(groups[rows].ravel(), return_inverse=True)
+        labels = np.asarray(labels).reshape(-1).astype(np.int32)
     ranks[rows] = rankings.reshape(len(rows), size, n)
 
 
