@@ -403,8 +403,8 @@ def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tup
     if several:
         return (
             f"column {table.names[text[0]]!r} holds answers such as {several!r}, as where several boxes can "
-            "be checked: what is checked is in no order. Make a column for each box, 1 where it is checked and "
-            "0 where it is not, and read them with ",
+            "be checked: what is checked is in no order. Make a column for each box, 1 where it is checked "
+            "and 0 where it is not, and read them with ",
             Argument("layout", "ratings"),
         )
     held = (
