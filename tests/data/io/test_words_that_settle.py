@@ -48,3 +48,12 @@ def test_web_pages_are_told(put, text):
 
 def test_rows_that_nobody_stated_are_counted_in_words():
     assert [no_votes(n).done for n in (1, 2)] == ["1 row left out", "2 rows left out"]
+
+
+@pytest.mark.parametrize("mark", [", ", ";"])
+def test_several_boxes_are_told(put, mark):
+    answers = [["Ana", "Cem"], ["Ben"], ["Ben", "Cem"], ["Ana", "Ben", "Cem"]]
+    lines = [f'{i},"{mark.join(boxes)}"' for i, boxes in enumerate(answers)]
+    path = put("ID,Which would you accept?\n" + "\n".join(lines) + "\n")
+    with pytest.raises(DataError, match="several boxes can be checked: what is checked is in no order"):
+        permix.read(path)

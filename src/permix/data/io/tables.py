@@ -265,8 +265,8 @@ def from_table(
     places = [place for place, name in enumerate(table.names) if detection.is_place(name)]
     column = contest_column(table.names, table.columns, table.places("item") or places)
     if column is not None:
-        at, listed = column
-        chosen = chosen_contest({name: name for name in listed}, contest, table.source)
+        at, contests = column
+        chosen = chosen_contest({name: name for name in contests}, contest, table.source)
         rows = np.array([row for row, said in enumerate(table.columns[at]) if str(said).strip() == chosen])
         table = table.take(rows).without([table.names[at]])
         beside = {name: entries[rows] for name, entries in beside.items()}

@@ -6,6 +6,7 @@ It is called contest, race or office, and no candidate stands in two of its cont
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from permix.data.io.column_names import plain
 from permix.data.io.marks import is_mark
@@ -21,7 +22,7 @@ _CALLED = frozenset(
 
 
 def contest_column(
-    names: Sequence[Label], columns: Sequence[Sequence[object]], candidates: Sequence[int]
+    names: Sequence[Label], columns: Sequence[Any], candidates: Sequence[int]
 ) -> tuple[int, list[str]] | None:
     """Return the place of a column that says the contest, and its contests; None where there is none.
 
