@@ -237,3 +237,12 @@ def test_a_first_ballot_is_no_header(put, first, ending):
 def test_a_half_written_first_ballot_is_refused(put, first):
     with pytest.warns(PermixWarning, match="read as data"), pytest.raises(DataError):
         permix.read(put(f"{first}\nB>A>C\nC>A>B\nA>C>B\n"))
+
+
+def test_a_word_above_rankings_is_told(put):
+    with pytest.warns(PermixWarning, match=r"line 1 \('D'\) is taken for the name of the rankings below"):
+        assert permix.read(put("D\nB>A>C\nC>A>B\n")).n_agents == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert permix.read(put("ranking\nB>A>C\nC>A>B\n")).n_agents == 2
+        assert permix.read(put("D\nB>A>C\nC>A>B\n"), header=True).n_agents == 2

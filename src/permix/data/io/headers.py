@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from permix.data.cells_codes import stands_for_nothing
-from permix.data.io.column_names import ABOUT_AGENTS, USUAL_NAMES, plain
+from permix.data.io.column_names import ABOUT_AGENTS, LISTS, USUAL_NAMES, plain
 from permix.data.io.containers.lines import Lines
 from permix.data.io.table_columns import BLANK, DECIMAL_COMMA, DECIMAL_COMMAS_BESIDE, refuse_same_names
 from permix.data.io.text_files import PathLike, shorten
@@ -87,6 +87,21 @@ def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
     )
     way_out = (Argument("header", True), "; ", Argument("header", False), " silences this warning")
     warnings.warn(PermixWarning(said, *way_out), stacklevel=4)
+
+
+def warn_of_lone_name(path: PathLike, name: str, below: Lines) -> None:
+    """Say that a word above rankings was taken for their name, unless such columns are called so."""
+    ranked = any(row and ">" in _with_signs(row[0]) for row in below.fields[:MOST_RANKINGS])
+    if ranked and plain(name) not in LISTS and not is_usual_name(name):
+        said = f"{path}: line 1 ({shorten(name, 40)!r}) is taken for the name of the rankings below it; "
+        either = (
+            "if it is one, say ",
+            Argument("header", False),
+            "; ",
+            Argument("header", True),
+            " silences this warning",
+        )
+        warnings.warn(PermixWarning(said, *either), stacklevel=4)
 
 
 def has_header(

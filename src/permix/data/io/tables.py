@@ -27,6 +27,7 @@ from permix.data.io.headers import (
     is_usual_name,
     orders_have_header,
     split_header,
+    warn_of_lone_name,
     warn_of_no_header,
 )
 from permix.data.io.layouts import comparisons, detection, lists, no_items
@@ -221,6 +222,8 @@ def _table_of_file(
         decide = partial(orders_have_header, path, known=is_known)
     found, lines = split_header(path, whole, header, decide)
     names = found
+    if header is None and not whole.named and found is not None and len(found) == 1:
+        warn_of_lone_name(path, found[0], lines)
     if names is None:
         names = [str(place) for place in range(1, len(lines.fields[0]) + 1)]
         if len(names) - (layout == "ratings" and len(names) == 4) == len(_LONG.get(layout, ())):
