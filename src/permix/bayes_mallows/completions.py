@@ -49,7 +49,7 @@ from permix.runtime.threads import over_rows
 # Rankings drawn of each agent unless another number is asked for.
 N_SAMPLES = 200
 # Sweeps over all items where a draw is not exact; the group is drawn anew after each. With groups drawn after
-# the first two sweeps only, frequencies of 4,000 draws were 6 standard errors off where groups are concentrated.
+# two sweeps only, frequencies of 4,000 draws were 6 standard errors off where groups are concentrated.
 N_SWEEPS = 10
 # Draws times groups at a time.
 BLOCK = 2**22
