@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import permix
 
+ROOT = Path(__file__).parents[1]
 HEAVY = {
     "numpy",
     "numba",
@@ -81,3 +85,11 @@ def test_what_a_table_or_a_matrix_holds_is_said_without_compiled_code(tmp_path):
     )
     assert "pandas" in loaded
     assert not loaded & {"numba", "scipy", "sklearn"}
+
+
+def test_readme_names_extras_that_there_are():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = {name for words in re.findall(r'install "\.\[([a-z,]+)\]"', readme) for name in words.split(",")}
+    assert named
+    assert named <= set(project["optional-dependencies"])

@@ -135,6 +135,12 @@ def test_shares_make_up_for_those_who_stay():
     assert sizes_of_two(shares_of, 20_000, rng) == pytest.approx(0.6, abs=0.02)
     # The twin, which forgets that any member of a cluster might have stayed.
     assert sizes_of_two(lambda rng, sizes, _: rng.standard_gamma(sizes), 20_000, rng) < 0.55
+    # A Pitman-Yor process with discount d weighs them by (1 - d)(2 - d)(3 - d) and (1 - d)(1 - d)(2 - d).
+    exact = 5 * (3 - 0.8) / (5 * (3 - 0.8) + 10 * (1 - 0.8))
+    drawn = sizes_of_two(lambda rng, sizes, _: shares_of(rng, sizes, 0.8), 20_000, rng)
+    assert drawn == pytest.approx(exact, abs=0.02)
+    # The twin, which forgets the discount.
+    assert sizes_of_two(lambda rng, sizes, _: shares_of(rng, sizes, 0.0), 20_000, rng) < exact - 0.1
 
 
 # Fits.

@@ -13,7 +13,7 @@ import permix
 from permix.distributions.agent_weights.design import Design
 from permix.distributions.agent_weights.logit import log_likelihood, log_weights, maximize
 from permix.distributions.agent_weights.model import Slopes, covariance_of, rebased
-from permix.mallows.by_agent.tables import verdict
+from permix.estimators.agent_weights.rows import verdict
 from permix.mallows.report import answer
 from tests.oracles.ranking_models import mallows
 

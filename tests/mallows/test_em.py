@@ -320,8 +320,9 @@ def test_starts_race_on_a_part_of_many_agents(monkeypatch, no_sums):
     """The best start goes on with everybody: nobody is left out of the fit, whatever the kind of steps."""
     from permix.mallows import restarts as mallows_restarts
 
-    monkeypatch.setattr(mallows_restarts, "MOST_EXACT", 60)
-    monkeypatch.setattr(mallows_restarts, "MOST_SAMPLED", 40)
+    # Of 45 agents, as half of these would leave, the mean log-likelihood has an error of 10 %.
+    monkeypatch.setattr(mallows_restarts, "MOST_EXACT", 100)
+    monkeypatch.setattr(mallows_restarts, "MOST_SAMPLED", 100)
     for preferences in (some_full_top_and_levels(4), all_kinds(4)[0]):
         tracks = []
         original = mallows_restarts.KendallRows.part

@@ -217,6 +217,7 @@ class Model:
     says: object = no_errors  # P(said | ordering, parameters of errors)
     errors: Grid | None = None  # parameters of errors, of everybody
     per_agent: bool = False  # errors are drawn for each agent anew
+    partitions: object = None  # labels -> prior probability, in place of a rule, where agents differ
 
     def log_rankings(self):
         """ln P(ordering | decay, center), as (decays, orderings, centers)."""
@@ -323,7 +324,8 @@ def _posterior(model, agents, rankings):
     prior = model.decays.prior[:, None] * centers  # (decays, centers)
     likelihood = np.einsum("lrc,ejr->ejlc", rankings, said)  # of an agent, the own ranking summed out
     n, n_errors, n_rankings = len(agents), len(error_prior), len(orderings(model.n))
-    labelings = [labels for labels in restricted_growth_strings(n) if _possible(labels, model.rule)]
+    of_labels = model.partitions or (lambda labels: sequential_probability(labels, model.rule))
+    labelings = [labels for labels in restricted_growth_strings(n) if of_labels(labels) > 0.0]
     blocks = {
         members: prior * likelihood[:, list(members)].prod(axis=1)  # (errors, decays, centers)
         for members in {block for labels in labelings for block in _blocks(labels)}
@@ -332,7 +334,7 @@ def _posterior(model, agents, rankings):
     partitions, of_errors = {}, np.zeros(n_errors)
     of_blocks = {members: np.zeros(n_errors) for members in blocks}  # joint with the data
     for labels in labelings:
-        joint = error_prior * sequential_probability(labels, model.rule)
+        joint = error_prior * of_labels(labels)
         for members in _blocks(labels):
             joint = joint * total[members]
         partitions[labels] = joint.sum()
@@ -371,10 +373,6 @@ def _posterior(model, agents, rankings):
 def predictive(model, agents, new):
     """P(what a new agent says | what the others said)."""
     return posterior(model, (*agents, new)).evidence / posterior(model, agents).evidence
-
-
-def _possible(labels, rule):
-    return sequential_probability(labels, rule) > 0.0
 
 
 def _blocks(labels):

@@ -25,6 +25,7 @@ from permix.cli.rank_answers import (
     score_of,
 )
 from permix.cli.votes import Votes
+from permix.cli.votes import choose as choose
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError
 from permix.estimators.preference_input import without_pairs

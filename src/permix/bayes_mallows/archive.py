@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from permix.bayes_mallows.by_agent.archive import COLUMN_FIELDS, columns_of, pack_columns
 from permix.bayes_mallows.fit import BayesianMallowsFit
 from permix.bayes_mallows.following.record import Followed
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.data.labels import Array
 from permix.estimators import archive_parts as parts
 from permix.estimators import fields
+from permix.estimators.agent_weights.archive import WEIGHT_TERMS
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import under
 from permix.estimators.fields import field, require
@@ -31,8 +33,10 @@ def _pack(fit: BayesianMallowsFit) -> Content:
     facts, arrays, _ = parts.pack_partitions(fit)
     arrays |= parts.pack_preferences("data/", fit.preferences)
     arrays |= parts.pack_agents("data/", fit.preferences)
+    arrays |= pack_columns(fit)
+    terms = None if fit.columns is None else fit.columns.design.terms
     updates = [each.to_json() for each in fit.followed]
-    return Content({"items": fit.items, "updates": updates, **facts}, arrays)
+    return Content({"items": fit.items, "updates": updates, "weight_terms": terms, **facts}, arrays)
 
 
 def _build(saved: Saved) -> BayesianMallowsFit:
@@ -51,7 +55,9 @@ def _build(saved: Saved) -> BayesianMallowsFit:
     there = {name for name in draws.arrays if "error_" in name}
     require(there == _of_errors(settings), "errors")
     followed = tuple(Followed.from_json(each, sizes["chains"]) for each in facts["updates"])
-    return BayesianMallowsFit(settings, facts["items"], table, draws, estimate, followed=followed)
+    columns = columns_of(saved, len(table))
+    parts_of = (settings, facts["items"], table, draws, estimate)
+    return BayesianMallowsFit(*parts_of, followed=followed, columns=columns)
 
 
 def _check_groups(arrays: Mapping[str, Array], most: int) -> None:
@@ -76,7 +82,12 @@ SCHEMA = Schema(
     parameters=BayesianMallowsParameters,
     pack=_pack,
     build=_build,
-    facts={"items": parts.ITEMS, "updates": parts.list_of(dict, "updates"), **parts.PARTITION_FACTS},
+    facts={
+        "items": parts.ITEMS,
+        "updates": parts.list_of(dict, "updates"),
+        "weight_terms": WEIGHT_TERMS,
+        **parts.PARTITION_FACTS,
+    },
     arrays={
         **parts.PARTITION_FIELDS,
         "draws/dispersion": field("real", "chains", "draws", where=fields.positive),
@@ -97,5 +108,6 @@ SCHEMA = Schema(
         "draws/group_centers": field("int", "chains", "draws", "items", "groups"),
         **parts.preference_fields("data/"),
         **parts.AGENT_FIELDS,
+        **COLUMN_FIELDS,
     },
 )

@@ -36,7 +36,7 @@ def baselines(fit: BayesianMallowsFit, data: Any, known: Any) -> dict[str, Array
     short = {"n_draws": N_DRAWS, "n_burn_in": N_BURN_IN, "n_chains": 1, "store": None, "progress": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about few draws
-        one = fit_bayes_mallows(known, fit.settings.replaced(n_components=1, **short))
+        one = fit_bayes_mallows(known, fit.settings.replaced(n_components=1, weights_by=None, **short))
     return ranking_baselines(data, known, lambda rows: log_probability(one, rows)[0])
 
 

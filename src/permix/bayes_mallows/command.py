@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.cli.command import AGENT_LABELS, Answering, ModelCommand
-from permix.cli.votes import STATEMENTS
+from permix.cli.votes import STATEMENTS, WEIGHTS_BY
 
 DRAWN = ("samples", "seed")
 
@@ -23,6 +23,7 @@ COMMAND = ModelCommand(
     ),
     parameters=BayesianMallowsParameters,
     source=STATEMENTS,
+    options={"weights_by": WEIGHTS_BY},
     labels=AGENT_LABELS,
     answers={
         "groups": Answering(("seed",)),

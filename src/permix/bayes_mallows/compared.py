@@ -19,7 +19,7 @@ class BayesianMallowsCompared(Comparable):
 
     form = "votes"
     pace = 2
-    if_named = "is compared where it is named, since it takes longer to find the groups that mallows finds"
+    if_named = "takes longer to find the groups that mallows finds, and is compared only where it is named"
     parameters = BayesianMallowsParameters
     finds = "groups with a typical ranking and a spread around it, with all that is not known about them"
 

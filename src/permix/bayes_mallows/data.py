@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from permix.bayes_mallows.group_prior import GroupPrior, group_prior
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
+from permix.distributions.agent_weights.design import Design
 from permix.distributions.distances.normalizer import Normalizer, normalizer
 from permix.errors import DataError
 from permix.estimators.preference_input import as_preferences
@@ -20,6 +21,13 @@ from permix.kernels.pairwise_counts import PreferenceArrays
 from permix.partitions.priors import PartitionPrior
 
 KINDS = {None: NO_ERRORS, "bernoulli": BERNOULLI, "logistic": LOGISTIC}
+
+
+class AgentColumns(NamedTuple):
+    """What is known of agents that shares of groups depend on."""
+
+    matrix: Array  # (patterns, columns): each combination of values once, as numbers
+    pattern_of: Array  # int64 (agents,)
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,7 @@ class BayesModel:
     errors: int  # NO_ERRORS, BERNOULLI or LOGISTIC
     error_prior: tuple[float, float]
     errors_per_agent: bool
+    columns: AgentColumns | None = None  # where shares depend on any
 
     @property
     def n_agents(self) -> int:
@@ -109,6 +118,11 @@ def bayes_model(table: Preferences, settings: BayesianMallowsParameters) -> Baye
     in_turn = np.empty_like(order)
     in_turn[order] = np.arange(len(order))
     arrays = table.arrays()
+    columns = None
+    if settings.weights_by:
+        numbers = Design.of(table, settings.weights_by).matrix(table)
+        matrix, pattern_of = np.unique(numbers, axis=0, return_inverse=True)
+        columns = AgentColumns(matrix, np.asarray(pattern_of).reshape(-1)[row_of[order]])
     return BayesModel(
         n_items=n,
         sums=sums,
@@ -123,4 +137,5 @@ def bayes_model(table: Preferences, settings: BayesianMallowsParameters) -> Baye
         errors=KINDS[settings.errors],
         error_prior=settings.error_numbers(),
         errors_per_agent=settings.errors_per_agent,
+        columns=columns,
     )

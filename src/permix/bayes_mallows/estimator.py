@@ -8,6 +8,7 @@ import numpy as np
 
 from permix.bayes_mallows import completions
 from permix.bayes_mallows import predict as answers
+from permix.bayes_mallows.by_agent.summary import drawn_weights
 from permix.bayes_mallows.consensus import (
     before,
     consensus_table,
@@ -21,9 +22,11 @@ from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.bayes_mallows.results import GroupSummaries
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
+from permix.distributions.agent_weights.drawn import DrawnWeights
 from permix.distributions.base import sample_size, whole_number
 from permix.errors import Argument, DataError
 from permix.estimators.agent_answers import Completions, RankSummary
+from permix.estimators.agent_weights.rows import coefficient_frame, share_frame
 from permix.estimators.base import DrawsMixin, of_fitted
 from permix.estimators.preference_input import as_preferences
 from permix.estimators.ranking_estimator import RankingMixture, RecommendMixin
@@ -75,6 +78,10 @@ class BayesianMallowsMixture(
         ``dispersion`` (mean over agents of that of their group), ``log_joint``, ...; and of groups, as
         ``labels`` count them, ``group_sizes``, ``group_shares``, ``group_decays`` (-ln dispersion) and
         ``group_centers``, padded where draws have fewer groups.
+    coefficients_, weights_by_ : DataFrame
+        With ``weights_by``: posterior means and 90 % intervals of the log-odds of each group against the
+        first, by column; and of the share of each group if all agents had one value. ``attrs["verdict"]``
+        says whether shares depend on the columns. Predictions need these columns of new agents.
     log_likelihood_ : Estimate
         Posterior mean of ln p(full rankings, comparisons | groups);
         ``log_likelihood_.standard_error`` is its Monte Carlo error.
@@ -136,6 +143,24 @@ class BayesianMallowsMixture(
         if "error_level" in arrays:
             return float((1.0 / (1.0 + np.exp(arrays["error_level"]))).mean())
         raise AttributeError("comparisons were taken at their word; there are rates with errors='bernoulli'")
+
+    @property
+    def coefficients_(self) -> pd.DataFrame:
+        """Coefficients of the columns that shares depend on, with intervals."""
+        return coefficient_frame(self._by_columns("coefficients_"))
+
+    @property
+    def weights_by_(self) -> pd.DataFrame:
+        """Shares of groups if all agents had one value of a column, with intervals."""
+        return share_frame(self._by_columns("weights_by_"))
+
+    def _by_columns(self, name: str) -> DrawnWeights:
+        found = drawn_weights(self._fitted())
+        if found is None:
+            raise AttributeError(
+                f"{name} is there with weights_by=[...] alone: all agents have the same shares"
+            )
+        return found
 
     def agent_errors(self) -> pd.DataFrame:
         """Return how often each agent errs: who is careless.
@@ -455,5 +480,7 @@ class BayesianMallowsMixture(
 
         per_agent = [name for name in fit.draws.arrays if name.startswith("agent_")]
         dims = {name: ["group"] for name in ("group_sizes", "group_shares", "group_decays")}
+        if "coefficients" in fit.draws.arrays:
+            dims["coefficients"] = ["column", "component"]
         dims |= {"group_centers": ["place", "group"], **{name: ["observation"] for name in per_agent}}
         return to_datatree(fit.draws, dims=dims)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from permix.bayes_mallows.chain.by_agent import AssignmentsByColumns, Coefficients
+from permix.bayes_mallows.chain.climb import FEWEST, climbed
 from permix.bayes_mallows.chain.errors_jit import LOGISTIC
 from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings, SharedSwaps
 from permix.bayes_mallows.chain.split_merge import SplitMerge
@@ -20,6 +22,7 @@ from permix.convergence import FEWEST_DRAWS, mcse_mean
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
+from permix.distributions.agent_weights.design import Design
 from permix.distributions.base import Estimate
 from permix.estimators.known import NOTHING, Known, Memberships
 from permix.moves import Concentration, Cycle, Move
@@ -37,6 +40,21 @@ from permix.sampling import Draws, run_chains
 MANY_GROUPS = 10
 
 
+class RowColumns(NamedTuple):
+    """What is known of rows that shares of groups depend on."""
+
+    design: Design
+    matrix: Array  # (rows, columns)
+
+    @classmethod
+    def of(cls, table: Preferences, settings: BayesianMallowsParameters) -> RowColumns | None:
+        """Read it from a table, where a model asks for it."""
+        if not settings.weights_by:
+            return None
+        design = Design.of(table, settings.weights_by)
+        return cls(design, design.matrix(table))
+
+
 @dataclasses.dataclass
 class BayesianMallowsFit(EstimatedPartition):
     """Draws of a Bayesian Mallows model with all that is needed to use them."""
@@ -50,6 +68,7 @@ class BayesianMallowsFit(EstimatedPartition):
     estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
     known: Known = NOTHING  # of the rows and items, beside what was fitted
     followed: tuple[Any, ...] = ()  # of each time that new data came in, what happened
+    columns: RowColumns | None = None  # of the rows, where shares of groups depend on any
 
     @property
     def n_agents(self) -> int:
@@ -104,6 +123,10 @@ class BayesianMallowsFit(EstimatedPartition):
         """Groups of evenly spaced draws, which answers average over."""
         return GroupDraws.of(self.draws.arrays, self.settings)
 
+    def numbers_of(self, table: Preferences) -> Array | None:
+        """Return the columns that shares depend on as numbers, (rows, columns); None where there are none."""
+        return None if self.columns is None else self.columns.design.matrix(table)
+
     @cached_property
     def overlap(self) -> Overlap:
         """Which estimated group each group of these draws speaks for."""
@@ -144,14 +167,15 @@ def fit_bayes_mallows(table: Preferences, settings: BayesianMallowsParameters) -
     refuse_too_many_agents(np.asarray(table.counts))
     model = bayes_model(table, settings)
     draws = run_chains(
-        [partial(first_state, model, chain=chain) for chain in range(settings.n_chains)],
+        [partial(first_place, model, settings, chain=chain) for chain in range(settings.n_chains)],
         sweep_move(model, settings),
         **settings.for_chains(work_of(model)),
         fingerprint=fingerprint_of(model, settings),
     )
     estimate = of_given_number(nearest_partition(draws, settings), draws, settings)
     warn_if_chains_disagree(draws)
-    return BayesianMallowsFit(settings, table.items, table, draws, estimate)
+    columns = RowColumns.of(table, settings)
+    return BayesianMallowsFit(settings, table.items, table, draws, estimate, columns=columns)
 
 
 def work_of(model: BayesModel) -> int:
@@ -163,6 +187,7 @@ def work_of(model: BayesModel) -> int:
 
 def fingerprint_of(model: BayesModel, settings: BayesianMallowsParameters) -> dict[str, Any]:
     """Return what identifies model and data, for stores."""
+    columns = {} if model.columns is None else {"columns": digest(model.columns._asdict())}
     return {
         "model": "BayesianMallowsMixture",
         "distance": settings.distance,
@@ -171,6 +196,7 @@ def fingerprint_of(model: BayesModel, settings: BayesianMallowsParameters) -> di
         "center_prior": [model.prior.center_decay, model.prior.center.tolist()],
         "errors": [settings.errors, settings.errors_per_agent, *model.error_prior],
         "data": digest({**model.arrays._asdict(), "row_of": model.row_of}),
+        **columns,
     }
 
 
@@ -180,15 +206,26 @@ def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
     if len(model.open_agents):
         moves += [LatentRankings(), SharedSwaps()]
     if model.most_groups > 1:
-        moves.append(Assignments())
-    if model.is_open:
+        moves.append(Assignments() if model.columns is None else AssignmentsByColumns())
+    if model.is_open and model.columns is None:
         moves.append(SplitMerge())
     moves.append(Groups())
+    if model.columns is not None:
+        moves.append(Coefficients())
     if model.soft:
         moves.append(Errors())
     if learned_concentration(model.partition_prior) is not None:
         moves.append(Concentration())
     return Cycle(moves)
+
+
+def first_place(
+    model: BayesModel, settings: BayesianMallowsParameters, rng: np.random.Generator, chain: int = 0
+) -> GroupState:
+    """Return the state that a chain of a fit starts from: the best of several where groups are given."""
+    if model.is_open or model.most_groups == 1 or model.n_agents < FEWEST:
+        return first_state(model, rng, chain)
+    return climbed(partial(first_state, model, rng), sweep_move(model, settings), rng)
 
 
 def first_state(model: BayesModel, rng: np.random.Generator, chain: int = 0) -> GroupState:

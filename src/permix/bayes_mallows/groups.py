@@ -10,6 +10,7 @@ import numpy as np
 
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.data.labels import Array
+from permix.distributions.agent_weights.logit import log_weights
 from permix.partitions.priors import DirichletProcess, PartitionPrior
 from permix.posterior.estimated import spaced
 
@@ -31,6 +32,8 @@ class GroupDraws:
     # (D, 2): of a new agent, log-odds of a comparison to be right, and how they rise per rank; else zeros.
     errors: Array
     prior: PartitionPrior
+    # (D, columns, K): where shares depend on columns, coefficients of all groups, those without members last.
+    coefficients: Array | None = None
 
     @property
     def n_draws(self) -> int:
@@ -46,12 +49,45 @@ class GroupDraws:
         return np.repeat(np.arange(self.n_draws), np.diff(self.starts))
 
     def log_weights(self, d: int) -> Array:
-        """Ln prior weights of the groups of draw ``d`` and, last, of a new one; they sum to one."""
+        """Ln prior weights of the groups of draw ``d`` and, last, of a new one; they sum to one.
+
+        Where they depend on columns, of an agent like a random one of those fitted.
+        """
+        if self.coefficients is not None:
+            shares = self.shares[self.of_draw(d)]
+            with np.errstate(divide="ignore"):
+                return np.log(np.append(shares, self._left(d, 1.0 - shares.sum())))
         prior = self.prior
         if isinstance(prior, DirichletProcess):
             fixed = prior.concentration if isinstance(prior.concentration, float) else self.concentration[d]
             prior = DirichletProcess(float(fixed))
         return prior.sequential_log_weights(self.sizes[self.of_draw(d)])
+
+    def _left(self, d: int, value: Any) -> Any:
+        """Return what groups without members have, which is nothing where there are none."""
+        assert self.coefficients is not None
+        here = self.of_draw(d)
+        return np.maximum(value, 0.0) if here.stop - here.start < self.coefficients.shape[2] else 0.0 * value
+
+    def all_log_weights(self, numbers: Array | None) -> Array:
+        """Ln weights of the groups of all draws and, after them, of a new one in each, (1 or rows, groups).
+
+        ``numbers`` are columns of rows where weights depend on any; without them all rows have the same.
+        """
+        if numbers is None:
+            each = [self.log_weights(d) for d in range(self.n_draws)]
+            new = np.array([logs[-1] for logs in each])
+            return np.concatenate([*(logs[:-1] for logs in each), new])[None]
+        assert self.coefficients is not None
+        rows, which = np.unique(numbers, axis=0, return_inverse=True)
+        out = np.full((len(rows), len(self.sizes) + self.n_draws), -np.inf)
+        for d, coefficients in enumerate(self.coefficients):
+            here, logs = self.of_draw(d), log_weights(rows, coefficients)
+            n = here.stop - here.start
+            out[:, here] = logs[:, :n]
+            if n < logs.shape[1]:
+                out[:, len(self.sizes) + d] = np.logaddexp.reduce(logs[:, n:], axis=1)
+        return np.asarray(out[np.asarray(which).reshape(-1)])
 
     @classmethod
     def of(
@@ -75,6 +111,7 @@ class GroupDraws:
             concentration=chosen.get("concentration", zeros),
             errors=_errors(chosen, settings, len(kept)),
             prior=settings.partition_prior(),
+            coefficients=chosen.get("coefficients"),
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from permix.bayes_mallows.fit import BayesianMallowsFit
 from permix.bayes_mallows.groups import GroupDraws
-from permix.bayes_mallows.predict import all_groups, distinct
+from permix.bayes_mallows.predict import Distinct, all_groups
 from permix.bayes_mallows.scores import log_scores
 from permix.data.labels import Array
 from permix.errors import Argument, DataError
@@ -45,19 +45,21 @@ def log_densities(fit: BayesianMallowsFit) -> tuple[Array, Array]:
             Argument("errors_per_agent", True),
             "; agents held out are: permix.select_components",
         )
-    (rows, which), _, _ = distinct(fit.preferences)
+    asked = Distinct.of(fit.preferences, None if fit.columns is None else fit.columns.matrix)
     groups = GroupDraws.of(fit.draws.arrays, fit.settings, MOST_DRAWS)
-    under, _ = all_groups(fit, groups)
-    spent = np.add.reduceat(groups.shares, groups.starts[:-1])
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.concatenate([groups.shares, np.maximum(1.0 - spent, 0.0)]))
+    if asked.numbers is None:
+        spent = np.add.reduceat(groups.shares, groups.starts[:-1])
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.concatenate([groups.shares, np.maximum(1.0 - spent, 0.0)]))[None]
+    else:
+        logs = asked.log_weights(groups)
     draw_of = np.append(groups.draw_of, np.arange(groups.n_draws))
-    scores = log_scores(rows, under, stream_key(0)) + logs
-    out = np.full((groups.n_draws, len(rows)), -np.inf)
+    scores = log_scores(asked.rows, all_groups(fit, groups), stream_key(0)) + logs
+    out = np.full((groups.n_draws, len(asked.rows)), -np.inf)
     for column in range(scores.shape[1]):
         d = draw_of[column]
         out[d] = np.logaddexp(out[d], scores[:, column])
-    return out, which
+    return out, asked.which
 
 
 def waic(fit: BayesianMallowsFit) -> Criterion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from permix.errors import Argument, DataError
-from permix.estimators.checks import Check, Choice, Made, Real, Switch, Whole, either
+from permix.estimators.checks import Check, Choice, Made, Names, Real, Switch, Whole, either
 from permix.estimators.parameters import LOSS, ChainParameters, declare
 
 if TYPE_CHECKING:
@@ -162,6 +162,13 @@ class BayesianMallowsParameters(ChainParameters):
         "Prior of errors, two numbers a,b: of a rate Beta(a, b), cut off at 1/2 (by default 1,3); under "
         "logistic errors the rates of two exponential distributions (by default 1,1).",
     )
+    weights_by: tuple[str, ...] | None = declare(
+        None,
+        Names(),
+        "Columns known of the agents, such as region or age, that the shares of groups depend on (a "
+        "multinomial logit, whose coefficients are normal beforehand with a standard deviation of 2 for each "
+        "value or standard deviation of a column). Needs a given number of groups.",
+    )
     loss: Literal["vi", "binder"] = LOSS
 
     def check_together(self) -> None:
@@ -181,6 +188,15 @@ class BayesianMallowsParameters(ChainParameters):
                         " needs a model of errors, such as ",
                         Argument("errors", "bernoulli"),
                     )
+
+        if self.weights_by and not isinstance(self.n_components, int):
+            raise DataError(
+                Argument("weights_by"),
+                " needs a number of groups, because a group that may come or go has no coefficients. Give "
+                "one, such as ",
+                Argument("n_components", 3),
+                "; permix.select_components compares several",
+            )
 
     def partition_prior(self) -> PartitionPrior:
         """Return the prior over partitions; weights of a fixed number of groups are uniform."""

@@ -8,6 +8,7 @@ from the prior.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,19 +26,41 @@ from permix.runtime.seeds import RandomState, stream_key
 BLOCK = 2**20
 
 
-def all_groups(fit: BayesianMallowsFit, groups: GroupDraws) -> tuple[Under, Array]:
-    """Return the groups of all draws with a new one for each draw after them, and their log weights."""
+def all_groups(fit: BayesianMallowsFit, groups: GroupDraws) -> Under:
+    """Return the groups of all draws with a new one for each draw after them."""
     n_draws = groups.n_draws
-    weights = [groups.log_weights(d) for d in range(n_draws)]
     new_centers, new_decays = new_groups(fit, n_draws, np.random.default_rng(0))
-    under = Under(
+    return Under(
         fit.settings,
         np.concatenate([groups.centers, new_centers]),
         np.concatenate([groups.decays, new_decays]),
         np.concatenate([groups.errors[groups.draw_of], groups.errors]),
     )
-    logs = np.concatenate([each[:-1] for each in weights] + [np.array([each[-1] for each in weights])])
-    return under, logs
+
+
+class Distinct(NamedTuple):
+    """Rows that differ, in what they say or in columns that weights depend on."""
+
+    rows: Preferences
+    numbers: Array | None  # columns as numbers, (rows, columns), where weights depend on any
+    which: Array  # which of these each row is
+
+    @classmethod
+    def of(cls, table: Preferences, numbers: Array | None) -> Distinct:
+        same = table.equal_rows()
+        if numbers is not None:
+            patterns = np.unique(numbers, axis=0, return_inverse=True)[1]
+            same = same * len(table) + np.asarray(patterns).reshape(-1)
+        _, first, which = np.unique(same, return_index=True, return_inverse=True)
+        return cls(
+            table._bare()[first],
+            None if numbers is None else numbers[first],
+            np.asarray(which).reshape(-1),
+        )
+
+    def log_weights(self, groups: GroupDraws, rows: Any = slice(None)) -> Array:
+        """Ln weights of the groups of all draws for some rows, (1 or rows, groups)."""
+        return groups.all_log_weights(None if self.numbers is None else self.numbers[rows])
 
 
 def new_groups(fit: BayesianMallowsFit, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -51,21 +74,20 @@ def new_groups(fit: BayesianMallowsFit, size: int, rng: np.random.Generator) -> 
 
 
 def _blocks(
-    fit: BayesianMallowsFit, table: Preferences, random_state: RandomState
+    fit: BayesianMallowsFit, asked: Distinct, random_state: RandomState
 ) -> Iterator[tuple[slice, Array, Array]]:
     """Yield rows with ln (weight × P(row | group)) of all groups, and the draw that each group is of."""
-    under, logs = all_groups(fit, fit.groups)
+    table, under = asked.rows, all_groups(fit, fit.groups)
     draw_of = np.append(fit.groups.draw_of, np.arange(fit.groups.n_draws))
-    possible = np.isfinite(logs)
-    under = under._replace(
-        centers=under.centers[possible], decays=under.decays[possible], errors=under.errors[possible]
-    )
     key = stream_key(random_state)
-    step = max(1, BLOCK // len(logs))
+    step = max(1, BLOCK // len(draw_of))
     for start in range(0, len(table), step):
         rows = slice(start, min(start + step, len(table)))
-        out = np.full((rows.stop - rows.start, len(logs)), -np.inf)
-        out[:, possible] = log_scores(table[np.arange(rows.start, rows.stop)], under, key)
+        logs = asked.log_weights(fit.groups, rows)
+        possible = np.any(np.isfinite(logs), axis=0)
+        out = np.full((rows.stop - rows.start, len(draw_of)), -np.inf)
+        some = table[np.arange(rows.start, rows.stop)]
+        out[:, possible] = log_scores(some, under.only(possible), key)
         yield rows, out + logs, draw_of
 
 
@@ -73,36 +95,29 @@ def log_probability(
     fit: BayesianMallowsFit, table: Preferences, random_state: RandomState = 0
 ) -> tuple[Array, Array]:
     """Return ln P(row) of a new agent, and its Monte Carlo error, which takes draws as independent."""
-    which, values, errors = distinct(table)
-    for rows, scores, draw_of in _blocks(fit, which[0], random_state):
+    asked = Distinct.of(table, fit.numbers_of(table))
+    values, errors = np.empty((2, len(asked.rows)))
+    for rows, scores, draw_of in _blocks(fit, asked, random_state):
         order = np.argsort(draw_of, kind="stable")
         starts = np.searchsorted(draw_of[order], np.arange(fit.groups.n_draws))
         largest = scores.max(axis=1, keepdims=True)
         sums = np.add.reduceat(np.exp(scores - largest)[:, order], starts, axis=1)
         with np.errstate(divide="ignore"):
             values[rows], errors[rows] = log_mean_exp(np.log(sums) + largest)
-    return values[which[1]], errors[which[1]]
+    return values[asked.which], errors[asked.which]
 
 
 def assign(fit: BayesianMallowsFit, table: Preferences, random_state: RandomState = 0) -> Array:
     """Return P(estimated group | row), and in the last column that of a group that the data did not have."""
-    which, _, _ = distinct(table)
-    out = np.zeros((len(which[0]), fit.n_clusters + 1))
+    asked = Distinct.of(table, fit.numbers_of(table))
+    out = np.zeros((len(asked.rows), fit.n_clusters + 1))
     linked = np.append(fit.overlap.linked, np.full(fit.groups.n_draws, fit.n_clusters))
-    for rows, scores, _ in _blocks(fit, which[0], random_state):
+    for rows, scores, _ in _blocks(fit, asked, random_state):
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         for group in range(fit.n_clusters + 1):
             out[rows, group] = shares[:, linked == group].sum(axis=1)
     out /= out.sum(axis=1, keepdims=True)
-    return out[which[1]]
-
-
-def distinct(table: Preferences) -> tuple[tuple[Preferences, Array], Array, Array]:
-    """Return each different row once, which of them every row is, and room for numbers."""
-    same = table.equal_rows()
-    _, first, which = np.unique(same, return_index=True, return_inverse=True)
-    values, errors = np.empty((2, len(first)))
-    return (table._bare()[first], np.asarray(which).reshape(-1)), values, errors
+    return out[asked.which]
 
 
 def draw_rankings(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from permix.bayes_mallows.by_agent.summary import drawn_weights
 from permix.bayes_mallows.careless import agent_error_rows
 from permix.bayes_mallows.consensus import credible_set, rank_probabilities
 from permix.bayes_mallows.fit import BayesianMallowsFit
@@ -12,6 +13,7 @@ from permix.bayes_mallows.results import GroupSummaries
 from permix.bayes_mallows.words import careless_line, dispersion_words, errors_line, remarks
 from permix.data.labels import Array
 from permix.estimators.known import labels_of
+from permix.reporting.agent_weights import weight_blocks, weight_sentences
 from permix.reporting.ballots import with_ballots
 from permix.reporting.charts import heat
 from permix.reporting.chosen_number import chosen_by
@@ -110,6 +112,7 @@ def answer(fit: BayesianMallowsFit) -> Answer:
         advice.append("Run the chains for longer, or with another seed, before you build on numbers below.")
     found = found_groups(fit, summaries, sure=False)
     said = [*sentences(found), *_united(fit, summaries, found), *_how_many(fit), *_errors(fit)]
+    said += weight_sentences(drawn_weights(fit))
     return Answer(verdict(judged, advice), tuple(said))
 
 
@@ -181,6 +184,7 @@ def sections(fit: BayesianMallowsFit, context: Context) -> list[Section]:
     blocks: list[Block] = [Note(f"{capital(remark)}.") for remark in remarks(fit, summaries)]
     blocks += _centers(fit, summaries, found)
     blocks += _error_blocks(fit)
+    blocks += weight_blocks(drawn_weights(fit))
     return [
         group_sections(found, context, *blocks, *covariate_blocks(fit)),
         split_section(found),
@@ -226,8 +230,8 @@ def _heat(summaries: GroupSummaries, found: RankedGroups, e: int) -> Figure:
     some = "" if len(order) == found.n_items else f" The first {len(order)} items."
     return heat(
         f"Where each item stands in the center of {found.title(e)}",
-        "Probability, in percent, that an item has a rank in the center; one dark cell in a row is a sure "
-        f"place.{some}",
+        "Probability, in percent, that an item has a rank in the center; a single strong color in a row "
+        f"is a sure place.{some}",
         chances[:, :last],
         names,
         [str(rank + 1) for rank in range(last)],

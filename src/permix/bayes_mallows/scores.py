@@ -51,6 +51,10 @@ class Under(NamedTuple):
     def ranks(self) -> Array:
         return np.argsort(self.centers, axis=1).astype(np.int32)
 
+    def only(self, kept: Array) -> Under:
+        """Return some of the groups."""
+        return self._replace(centers=self.centers[kept], decays=self.decays[kept], errors=self.errors[kept])
+
     def log_norms(self) -> Array:
         """Ln Z of each group."""
         known = {decay: self.sums.log_z(decay) for decay in set(self.decays.tolist())}

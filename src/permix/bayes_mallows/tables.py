@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from permix.bayes_mallows.by_agent.summary import drawn_weights
 from permix.bayes_mallows.careless import agent_error_rows
 from permix.bayes_mallows.consensus import credible_set
 from permix.bayes_mallows.fit import BayesianMallowsFit
 from permix.bayes_mallows.results import GroupSummaries
 from permix.bayes_mallows.words import errors_line, remarks
 from permix.cli import fit_tables
+from permix.cli.agent_weights import print_weights, weights_report
 from permix.cli.output import count_of, print_table, say
 from permix.reporting.distance_words import distance_line, under
 from permix.reporting.words import interval, percent, told_apart
@@ -29,6 +31,7 @@ def report(fit: BayesianMallowsFit) -> dict[str, Any]:
         "loss": fit.estimate.loss,
         **fit_tables.items_report(fit.items, fit.counts, fit),
         **fit_tables.chains_report(fit.draws),
+        **weights_report(drawn_weights(fit)),
         "interrupted": fit.draws.interrupted,
         "groups_overlap": fit.overlapping,
         "number_of_groups": fit.n_clusters,
@@ -99,6 +102,7 @@ def show(report: dict[str, Any], title: str) -> None:
     if report.get("errors"):
         _print_errors(report)
     _explain(report, several)
+    print_weights(report)
     fit_tables.print_chains(report)
     for remark in report["remarks"]:
         say(f"note: {remark}")

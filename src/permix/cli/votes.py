@@ -220,6 +220,21 @@ VOTES = Source(
 STATEMENTS = VOTES._replace(read="permix.cli.votes:read_statements")
 
 
+# For models whose groups may have shares that depend on columns.
+WEIGHTS_BY = Option(
+    list[str],
+    "Column known of the agents, such as region or age, that the shares of groups depend on (a multinomial "
+    "logit). May be repeated.",
+    ("--weights-by",),
+    metavar="COLUMN",
+)
+
+
+def choose(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters among the options given; columns that were not given are none."""
+    return {name: value for name, value in given.items() if name != "weights_by" or value}
+
+
 def _warn_of_rows_left_out(file: Path, votes: Any) -> None:
     """Say that ballots have no answer: answers put beside the file would be those of others."""
     done = (getattr(votes, "metadata", None) or {}).get("CLEANING", [])

@@ -147,8 +147,14 @@ class Ballots:
             item=self.item[stays],
             agents=None if self.agents is None else self.agents[kept],
             covariates={name: values[kept] for name, values in self.covariates.items()},
-            audit=(*self.audit, Entry("rows with a count of 0", f"left out, {n} of them", 0)),
+            audit=(*self.audit, no_votes(n)),
         )
+
+
+def no_votes(n_rows: int) -> Entry:
+    """Return the entry about rows that nobody stated, of which some files have a few."""
+    left_out = "1 row left out" if n_rows == 1 else f"{n_rows:,} rows left out"
+    return Entry("rows with a count of 0", left_out, 0)
 
 
 def parties_of(items: Sequence[Label], parties: Mapping[Any, str]) -> Attributes:

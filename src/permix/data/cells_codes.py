@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.data.cells_checks import as_floats, shown
+from permix.data.io.marks import NO_ANSWER
 from permix.data.io.table_columns import is_blank
 from permix.data.labels import Array, as_objects, is_missing
 from permix.errors import Argument, DataError, PermixWarning
@@ -18,6 +19,11 @@ Missing = Any
 # What people write where they have no number, and the least share of cells for it to be worth a word.
 USUAL_CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
 LEAST_SHARE = 0.01
+# The same below a scale that has no numbers below 0, and above one of a few answers.
+_BELOW, _ABOVE = (-1.0, -2.0), (7.0, 8.0, 9.0)
+_CODES = tuple(sorted({*map(float, NO_ANSWER), *USUAL_CODES, *_BELOW}))
+# Scales run from 1 to one of these; 0 is looked for below those that questionnaires have, in so many cells.
+_SCALES, _SCALES_ABOVE_ZERO, _FEWEST_CELLS = range(3, 8), (4, 5, 7), 30
 
 
 class MissingCodes:
@@ -140,36 +146,71 @@ def stands_for_nothing(value: object) -> bool:
 
 
 class SuspectedCode(NamedTuple):
-    """A number that fills many cells and lies far from all others, which hold ``low`` to ``high``."""
+    """A number that may stand for no answer, while all others are ``low`` to ``high``.
+
+    ``far`` where it lies farther from them than answers do; else it stands beside a scale that has it not.
+    """
 
     code: float
     n: int
     low: float
     high: float
+    far: bool
 
 
-def suspected_codes(values: Array) -> list[SuspectedCode]:
-    """Return numbers that look like codes for missing: usual ones, in many cells, far from all others."""
+def suspected_codes(values: Array, fewest: int | None = None) -> list[SuspectedCode]:
+    """Return numbers that look like codes for missing: far from all others, or beside a scale such as 1 to 5.
+
+    ``fewest`` cells must hold one; left out, 1 in 100, and two.
+
+    Examples
+    --------
+    >>> [found.code for found in suspected_codes(np.array([1.0, 2.0, 3.0, 98.0, 98.0, 99.0, 99.0]))]
+    [98.0, 99.0]
+    """
     if values.dtype.kind != "f" or not values.size:
         return []
-    filled = {code: int(np.count_nonzero(values == code)) for code in USUAL_CODES}
-    likely = [code for code, n in filled.items() if n >= max(2, LEAST_SHARE * values.size)]
-    others = values[~np.isin(values, likely)]
-    if not likely or not others.size:
+    present, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    filled = dict(zip(present.tolist(), counts.tolist(), strict=True))
+    enough = max(2, LEAST_SHARE * values.size) if fewest is None else fewest
+    likely = [code for code in _CODES if filled.get(code, 0) >= enough]
+    others = [value for value in filled if value not in likely]
+    if not others:
         return []
-    low, high = float(others.min()), float(others.max())
+    low, high = min(others), max(others)
+    below = [code for code in likely if code in _BELOW]
     found = []
     for code in likely:
-        if code == -1 and low == high == 1.0:  # votes against and for
-            continue
-        if max(low - code, code - high) > high - low or (code < 0.0 <= low):
-            found.append(SuspectedCode(code, filled[code], low, high))
-    return found
+        far = max(low - code, code - high) > high - low or code < 0.0 <= low
+        if below == [-1.0] and code == -1.0:  # unless they are votes against and for
+            far = low >= 0.0 and not low == high == 1.0
+        elif code in _BELOW:  # unless the scale goes as far to the other side of 0
+            far = low >= 0.0 and high > -min(below)
+        if far:
+            found.append(SuspectedCode(code, filled[code], low, high, code not in _BELOW or len(others) > 2))
+    return found or _beside_a_scale(filled, enough)
+
+
+def _beside_a_scale(filled: dict[float, int], enough: float) -> list[SuspectedCode]:
+    """Return 8 and 9, or 0, beside answers 1, 2, …, all of which are given, as in a scale from 1 to 5."""
+    top = next(k for k in range(len(filled) + 1) if k + 1.0 not in filled)
+    scale = [float(answer) for answer in range(1, top + 1)]
+    extra = [value for value in filled if value not in scale]
+    if top not in _SCALES or not extra or sum(filled.values()) < _FEWEST_CELLS:
+        return []
+    if any(filled[value] < enough for value in extra):
+        return []
+    above = all(value in _ABOVE for value in extra) and min(extra) > top + 1 and max(extra) > 7.0
+    # Counts, and votes from 0 to 5, have one peak: 0 is less frequent than 1, or the most frequent of all.
+    zero = extra == [0.0] and top in _SCALES_ABOVE_ZERO and filled[1.0] < filled[0.0] < max(filled.values())
+    if not (above or zero):
+        return []
+    return [SuspectedCode(value, filled[value], 1.0, float(top), False) for value in extra]
 
 
 def warn_of_codes(values: Array) -> None:
     """Warn of a number that lies far from all others and fills many cells, as codes for missing do."""
-    for code, n, low, high in suspected_codes(values):
+    for code, n, low, high, _ in suspected_codes(values):
         hold = f"{low:g} to {high:g}" if low < high else f"{low:g}"
         said = (
             f"{code:g} fills {100 * n / values.size:.3g}% of the cells, while all others hold {hold}; if it "

@@ -149,7 +149,7 @@ def listed_columns(places: Sequence[int], names: Sequence[str] | None) -> str:
 def warn_of_codes(table: Any, names: Sequence[str] | None, stacklevel: int) -> None:
     """Warn, by name, of values such as -99 that seem to stand for missing cells."""
     for j, column in enumerate(columns_of(table)):
-        for code, n, low, high in suspected_codes(column.present) if column.numeric else ():
+        for code, n, low, high, _ in suspected_codes(column.present) if column.numeric else ():
             said = f"{listed_columns([j], names)}: {n} cells are {code:g}, while all others are {low:g} to "
             said += f"{high:g}; "
             way_out = "if that stands for missing, make these cells NaN (on the command line: --missing "

@@ -35,6 +35,10 @@ class Selectable(abc.ABC):
         """Return a fit with more groups than ``smaller``, a fit to the same data that it may begin with."""
         return self.fit(table, settings)
 
+    def refit(self, table: Any, settings: Any, part: Any) -> Any:
+        """Return a fit to all data, of which a part was fitted with as many groups."""
+        return self.fit(table, settings)
+
     @abc.abstractmethod
     def score(self, fit: Any, table: Any, seed: int) -> tuple[Array, Array]:
         """Return ln P of each row and its Monte Carlo error."""

@@ -20,6 +20,7 @@ from permix.cli.rank_answers import (
     score_of,
 )
 from permix.cli.votes import Votes
+from permix.cli.votes import choose as choose
 from permix.estimators.agent_answers import Questions, sample_rankings
 from permix.estimators.baselines import kept_baselines
 from permix.estimators.preference_input import as_preferences
@@ -29,11 +30,6 @@ from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import DRAWS, posterior_of
 from permix.mallows.predict import complete, pair_matrices, predict_proba
 from permix.mallows.results import MallowsFit
-
-
-def choose(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters among the options given; columns that were not given are none."""
-    return {name: value for name, value in given.items() if name != "weights_by" or value}
 
 
 def fit_data(votes: Votes, settings: MallowsParameters) -> MallowsFit:

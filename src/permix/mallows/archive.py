@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.estimators.agent_weights.archive import WEIGHT_TERMS
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import (
     MIXTURE_FACTS,
@@ -18,7 +19,6 @@ from permix.estimators.archive_parts import (
 from permix.estimators.fields import field, finite, not_negative, permutations, require
 from permix.mallows.by_agent.archive import (
     WEIGHT_FIELDS,
-    WEIGHT_TERMS,
     agent_weights_of,
     pack_agent_weights,
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from permix.cli.command import AGENT_LABELS, Answering, ModelCommand, Option
-from permix.cli.votes import VOTES
+from permix.cli.command import AGENT_LABELS, Answering, ModelCommand
+from permix.cli.votes import VOTES, WEIGHTS_BY
 from permix.mallows.parameters import MallowsParameters
 
 COMMAND = ModelCommand(
@@ -18,15 +18,7 @@ COMMAND = ModelCommand(
     ),
     parameters=MallowsParameters,
     source=VOTES,
-    options={
-        "weights_by": Option(
-            list[str],
-            "Column known of the agents, such as region or age, that the shares of groups depend on (a "
-            "multinomial logit). May be repeated.",
-            ("--weights-by",),
-            metavar="COLUMN",
-        )
-    },
+    options={"weights_by": WEIGHTS_BY},
     labels=AGENT_LABELS,
     answers={
         "groups": Answering(("samples", "seed")),

@@ -10,9 +10,9 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.agent_weights.model import AgentWeights
 from permix.estimators.agent_answers import Completions, starts_table
+from permix.estimators.agent_weights.rows import coefficient_frame, share_frame
 from permix.estimators.ranking_estimator import FiniteRankingMixture
 from permix.mallows import predict as mallows_predict
-from permix.mallows.by_agent.tables import coefficient_frame, share_frame
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import MallowsFit, component_table, warn_if_unsettled

@@ -30,21 +30,22 @@ STEP = 1e-5
 
 
 def fit_mallows(
-    preferences: Preferences | Sharded, settings: MallowsParameters, smaller: MallowsComponents | None = None
+    preferences: Preferences | Sharded, settings: MallowsParameters, other: MallowsComponents | None = None
 ) -> MallowsFit:
     """Fit a mixture by (Monte Carlo) EM from several starts and keep the best.
 
-    Most of them begin with a ``smaller`` mixture of fewer components, where there is one.
+    An ``other`` mixture is one of fewer components that most of them begin with, or one of as many that was
+    fitted to a part of the agents.
     """
     if isinstance(preferences, Sharded):
         for name in ("weights_by", "distance"):
             if getattr(settings, name) != MallowsParameters.declared[name].default:
                 raise DataError(Argument(name), " is for data in one table, not in shards")
-        return _fit_shards(preferences, settings, smaller)
-    return _fit_rows(preferences, settings, smaller)
+        return _fit_shards(preferences, settings, other)
+    return _fit_rows(preferences, settings, other)
 
 
-def _fit_shards(data: Sharded, settings: MallowsParameters, smaller: MallowsComponents | None) -> MallowsFit:
+def _fit_shards(data: Sharded, settings: MallowsParameters, other: MallowsComponents | None) -> MallowsFit:
     """Fit agents in shards: starts are tried on a sample, and the best goes on with everybody.
 
     Where what agents say fits into the memory of the client, as it would for a table, it is fitted there.
@@ -52,13 +53,13 @@ def _fit_shards(data: Sharded, settings: MallowsParameters, smaller: MallowsComp
     try:
         few = data.distinct(2 * MOST_EXACT)
         if few is not None:
-            return replace(_fit_rows(few, settings, smaller), sampled_from=data.n_agents)
+            return replace(_fit_rows(few, settings, other), sampled_from=data.n_agents)
         key = stream_key(seed_sequence(settings.random_state).spawn(1)[0])
         sample = data.sample(MOST_EXACT, key)
         drawn = n_sampled(data) > 0
         most = -math.log(settings.min_dispersion)
         rows = ShardedRounds(data, settings.n_components, most, drawn, _repeats(sample, data.n_agents))
-        return _fit_rows(sample, settings, smaller, Everybody(rows, data.n_agents))
+        return _fit_rows(sample, settings, other, Everybody(rows, data.n_agents))
     finally:
         data.forget()
 
@@ -72,7 +73,7 @@ def _repeats(sample: Preferences, n_agents: int) -> float:
 def _fit_rows(
     preferences: Preferences,
     settings: MallowsParameters,
-    smaller: MallowsComponents | None,
+    other: MallowsComponents | None,
     everybody: Everybody | None = None,
 ) -> MallowsFit:
     """Fit a table, and then ``everybody``, of whom it is a sample."""
@@ -81,7 +82,7 @@ def _fit_rows(
     which = preferences.equal_rows()  # agents who say the same are one row, with a count
     distinct = preferences._bare().collapse()
     profile = Profile.of(distinct)
-    found = best_of_restarts(profile, settings, smaller, everybody)
+    found = best_of_restarts(profile, settings, other, everybody)
     if settings.weights_by:
         from permix.mallows.by_agent.fit import fit_by_agent
 

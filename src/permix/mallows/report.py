@@ -10,12 +10,11 @@ import numpy as np
 from permix.data.labels import Array
 from permix.estimators.known import labels_of
 from permix.estimators.wording import part_of_all
-from permix.mallows.by_agent.tables import share_rows
-from permix.mallows.by_agent.tables import verdict as verdict_on_weights
 from permix.mallows.results import RECURS, MallowsFit, climbing_iterations, remarks
 from permix.reporting import ballots
+from permix.reporting.agent_weights import weight_blocks, weight_sentences
 from permix.reporting.chosen_number import chosen_by
-from permix.reporting.content import Answer, Block, Level, Note, Paragraph, Section, Table, Verdict
+from permix.reporting.content import Answer, Level, Note, Paragraph, Section, Verdict
 from permix.reporting.context import Context
 from permix.reporting.distance_words import FACTS, dispersion_text, largest, under
 from permix.reporting.rank_answer import sentences
@@ -23,7 +22,7 @@ from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_n
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_baselines, of_recurrence, verdict
-from permix.reporting.words import all_of, count_of, percent, shown
+from permix.reporting.words import all_of, count_of, shown
 
 # So many restarts at one optimum, from beginnings of their own, make those that ended lower unimportant.
 SEVERAL = 3
@@ -96,8 +95,7 @@ def _what_intervals_hold(fit: MallowsFit) -> str:
 
 def answer(fit: MallowsFit) -> Answer:
     """Say what was found, and how far to trust it."""
-    by_agent = fit.components.by_agent
-    more = () if by_agent is None else (f"{verdict_on_weights(by_agent)}.",)
+    more = weight_sentences(fit.components.by_agent)
     return Answer(_verdict(fit), (*sentences(found_groups(fit)), *more))
 
 
@@ -157,27 +155,6 @@ def completed(fit: MallowsFit, context: Context) -> Context:
     return replace(context, about={**context.about, **evidence(fit, context.data)})
 
 
-def _weight_blocks(fit: MallowsFit) -> list[Block]:
-    """Show the shares of groups by the columns that they depend on."""
-    found = fit.components.by_agent
-    if found is None or found.n_components < 2:
-        return []
-    rows: list[tuple[str, ...]] = []
-    for row in share_rows(found):
-        if row["group"] == 0:
-            value = row["value"] if isinstance(row["value"], str) else f"{row['value']:.6g}"
-            rows.append((f"{shown(row['column'])}: {shown(value)}",))
-        rows[-1] = (*rows[-1], f"{percent(row['share'])} ({100 * row['low']:.0f}–{100 * row['high']:.0f})")
-    table = Table(
-        "Shares of groups, if all agents had this value and kept their other columns",
-        ("Value", *(f"Group {k + 1}" for k in range(found.n_components))),
-        tuple(rows),
-        "In brackets: 90% interval, the centers of the groups taken as known. Numbers are at the quartiles "
-        "of the agents.",
-    )
-    return [Paragraph(f"{verdict_on_weights(found)}."), table]
-
-
 def sections(fit: MallowsFit, context: Context) -> list[Section]:
     """Describe the groups."""
     found = found_groups(fit)
@@ -188,7 +165,9 @@ def sections(fit: MallowsFit, context: Context) -> list[Section]:
         "surely a group was found is in how many restarts it recurs."
     )
     return [
-        group_sections(found, context, explained, *notes, *_weight_blocks(fit), *covariate_blocks(fit)),
+        group_sections(
+            found, context, explained, *notes, *weight_blocks(fit.components.by_agent), *covariate_blocks(fit)
+        ),
         split_section(found),
         pairs_section(found),
         Section(

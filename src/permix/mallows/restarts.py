@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -38,6 +38,10 @@ from permix.runtime.threads import at_most, run_in_threads
 # Rows in exact or in sampled steps beyond which starts are tried on a part of the agents.
 MOST_EXACT = 20_000
 MOST_SAMPLED = 1_500
+# The first of these, where numbers of groups are compared: many fits, each of which a smaller one leads to.
+MOST_COMPARED = 4_000
+# Different optima of a part that go on with everybody, where steps are exact: the best need not stay it.
+N_POLISHED = 3
 # Climbs of a run from starts of its own, and then from crossings of what they found.
 N_STARTS = 3
 N_CROSSINGS = 6
@@ -90,7 +94,7 @@ class Rows(Protocol):
         """Return a ranking near to that of an agent drawn at random."""
 
     def part(self, rng: np.random.Generator) -> Rows:
-        """Return the rows, or a random part of very many."""
+        """Return the rows, or those of a random part of the agents where they are very many."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ class KendallRows:
 
     profile: Profile
     settings: MallowsParameters
+    compared: bool = False  # whether this is one of many fits
 
     @property
     def n_agents(self) -> int:
@@ -118,19 +123,34 @@ class KendallRows:
         return seeded_center(self.profile, rng)
 
     def part(self, rng: np.random.Generator) -> KendallRows:
-        """Return the rows, or a random part of very many."""
-        profile = self.profile
-        cost = len(profile.partitioned) / MOST_EXACT + len(profile.sampled) / MOST_SAMPLED
+        """Return the rows, or those of a random part of the agents where they are very many."""
+        profile, most = self.profile, MOST_COMPARED if self.compared else MOST_EXACT
+        cost = len(profile.partitioned) / most + len(profile.sampled) / MOST_SAMPLED
         if cost <= 2.0:
             return self
-        rows = np.sort(rng.choice(profile.stated, int(len(profile.stated) / cost), replace=False))
-        return KendallRows(Profile.of(profile.preferences[rows]), self.settings)
+        said = profile.preferences[profile.stated]
+        share = share_with_rows(said.counts, len(said) / cost)
+        # Agents and not rows: what many say is a large part of what there is, and would be in it or not.
+        rows, _ = said.split(max(1, said.n_agents - round(share * said.n_agents)), rng)
+        return KendallRows(Profile.of(rows), self.settings, self.compared)
 
 
-def rows_of(profile: Profile, settings: MallowsParameters) -> Rows:
-    """Return the rows as EM with this distance takes them."""
+def share_with_rows(counts: Array, n_rows: float) -> float:
+    """Return the share of all agents among whom so many different rows are expected, by halving."""
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        share = (low + high) / 2
+        if float((1.0 - (1.0 - share) ** counts).sum()) > n_rows:
+            high = share
+        else:
+            low = share
+    return high
+
+
+def rows_of(profile: Profile, settings: MallowsParameters, compared: bool = False) -> Rows:
+    """Return the rows as EM with this distance takes them; ``compared`` fits try starts on fewer."""
     if settings.distance == "kendall":
-        return KendallRows(profile, settings)
+        return KendallRows(profile, settings, compared)
     from permix.mallows.distances.em import ListedRows
 
     return ListedRows.of(profile, settings)
@@ -139,12 +159,14 @@ def rows_of(profile: Profile, settings: MallowsParameters) -> Rows:
 def best_of_restarts(
     profile: Profile,
     settings: MallowsParameters,
-    smaller: MallowsComponents | None = None,
+    other: MallowsComponents | None = None,
     everybody: Everybody | None = None,
 ) -> Search:
     """Climb from ``settings.n_init`` starts and go on from the best, with ``everybody`` at the end.
 
-    With a ``smaller`` mixture most starts are that one with more components, at agents drawn at random.
+    Where numbers of components are compared there is an ``other`` mixture. If it is smaller, most starts are
+    that one with more components, at agents drawn at random; if not, it was fitted to a part of the agents,
+    and is kept where no start leads higher. Starts are then tried on fewer agents.
     """
     if not len(profile.stated):
         raise DataError("no row says anything about any pair of items, so there is nothing to fit")
@@ -155,11 +177,15 @@ def best_of_restarts(
         )
     # One start is enough where there is only one component: the consensus of all.
     n_restarts = settings.n_init if settings.n_components > 1 else 1
+    smaller = other if other is not None and other.n_components < settings.n_components else None
     if smaller is not None:
         n_restarts = max(2, n_restarts)
+    known = []
+    if other is not None and smaller is None and settings.n_components > 1:
+        known.append(replace(other, by_agent=None))
     source = seed_sequence(settings.random_state)
     rng = np.random.default_rng(source.spawn(1)[0])
-    rows = rows_of(profile, settings)
+    rows = rows_of(profile, settings, compared=other is not None)
     part = rows if n_restarts == 1 else rows.part(rng)
     with at_most(settings.n_jobs), Interrupts() as interrupts, Display(settings.progress) as display:
         run_all = partial(_run_all, settings.n_jobs, interrupts, display)
@@ -172,11 +198,17 @@ def best_of_restarts(
                 return _on_workers(everybody.rows.data.executor, part.profile.preferences, settings, starts)
             return run_all(phase, [partial(_crossed, part, settings, start) for start in starts])
 
+        def climbs(phase: str, rows: Rows, begun: list[MallowsComponents]) -> list[Run]:
+            tasks = [partial(_climbed, rows.em(stream_key(rng)), each) for each in begun]
+            return [run for found in run_all(phase, tasks) for run in found]
+
         em = part.em(stream_key(rng))
         n_fresh = max(1, n_restarts // FRESH_SHARE)
         found = search("trying starts", [], n_fresh, source.spawn(n_restarts))
         runs = [optima[0] for optima in found]
-        best = max(runs, key=_height)
+        if known and part is rows and not interrupts.interrupted:
+            found.append(climbs("the optimum of a part", rows, known))
+        best = max((optima[0] for optima in found), key=_height)
         within = same_optimum(em.n_agents)
         n_best = sum(_height(run) >= _height(best) - within for run in runs)
         # Of many mixtures that are compared, each led to by a smaller one, agreement can wait.
@@ -184,10 +216,8 @@ def best_of_restarts(
             for _ in range(MOST_TIMES_CROSSED):
                 if interrupts.interrupted:
                     break
-                known = Optima(em.n_agents)
-                for run in (run for optima in found for run in optima):
-                    known.add(run)
-                found = search("crossing optima", known.runs, n_restarts, source.spawn(n_restarts))
+                optima = _optima(em.n_agents, found)
+                found = search("crossing optima", optima.runs, n_restarts, source.spawn(n_restarts))
                 higher = max((optima[0] for optima in found), key=_height)
                 if _height(higher) <= _height(best) + within:
                     break
@@ -202,12 +232,30 @@ def best_of_restarts(
             if everybody is not None:
                 em = MallowsEM.over(*everybody, em)
             reached *= em.n_agents / n_part
-            best = run_all("all agents", [lambda follow: [em.climb(best.components, follow, 0)]])[0][0]
+            if em.exact and everybody is None:
+                several = _optima(n_part, [[best], *found]).runs[:N_POLISHED]
+                begun = [*known, *(run.components for run in several)]
+                best = max(climbs("all agents", rows, begun), key=_height)
+            else:
+                best = run_all("all agents", [partial(_climbed, em, best.components)])[0][0]
         if not em.exact:
             best = run_all("averaging", [lambda follow: [em.average(best, follow)]])[0][0]
         best = best._replace(components=best.components.sorted_by_weight())
         agreed = agreement(of_part, best.components, [run.components for run in runs])
     return Search(best, reached, agreed, stream_key(rng), interrupts.interrupted)
+
+
+def _optima(n_agents: int, found: list[list[Run]]) -> Optima:
+    """Return what several searches found, one of each family."""
+    optima = Optima(n_agents)
+    for run in (run for each in found for run in each):
+        optima.add(run)
+    return optima
+
+
+def _climbed(em: MallowsEM, components: MallowsComponents, follow: Follow) -> list[Run]:
+    """Climb from components as they are."""
+    return [em.climb(components, follow, 0)]
 
 
 def _height(run: Run) -> float:

@@ -34,6 +34,9 @@ class MallowsSelection(Selectable):
     def fit_more(self, table: Preferences, settings: MallowsParameters, smaller: MallowsFit) -> MallowsFit:
         return fit_mallows(table, settings, smaller.components)
 
+    def refit(self, table: Preferences, settings: MallowsParameters, part: MallowsFit) -> MallowsFit:
+        return fit_mallows(table, settings, part.components)
+
     def score(self, fit: MallowsFit, table: Preferences, seed: int) -> tuple[Array, Array]:
         return score_samples(fit.components, table, random_state=seed)
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from permix.cli import fit_tables
+from permix.cli.agent_weights import print_weights, weights_report
 from permix.cli.output import count_of, print_table, say
-from permix.mallows.by_agent.tables import print_weights, weights_report
 from permix.mallows.results import MallowsFit, climbing_iterations, remarks
 from permix.reporting.distance_words import dispersion_text, distance_line, under
 

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from permix.errors import DataError, ShardError
+from permix.runtime.allocation import keep_freed_memory
 from permix.runtime.executors import Held, InOrder, Recipe, Reduce
 from permix.runtime.fingerprint import fingerprint
 from permix.runtime.threads import at_most
@@ -34,6 +35,8 @@ LOOK_SECONDS = 1.0
 PAUSED_SECONDS = 60.0
 # Share of a worker's memory that shards may fill with all else; Dask pauses workers at 0.8.
 MOST_FILLED = 0.5
+# Bytes for each thread of a worker that may keep memory which arrays leave.
+LEAST_TO_KEEP = 10**9
 
 
 def _is_room() -> bool:
@@ -48,11 +51,25 @@ def _is_room() -> bool:
     return not limit or worker.monitor.get_process_memory() < MOST_FILLED * limit
 
 
+def _keep_memory() -> None:
+    """Keep what arrays leave, on a worker with memory to spare; one with little gives it back."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # not on a worker
+        return
+    limit = worker.memory_manager.memory_limit
+    if not limit or limit >= LEAST_TO_KEEP * worker.state.nthreads:
+        keep_freed_memory()
+
+
 _held = Held(room=_is_room)  # of this worker process
 _runs: dict[str, Sequence[Recipe]] = {}  # neighboring shards that a thread has worked on, by a name
 
 
 def _on_worker(work: Callable[[Any, Any], Any], recipe: Recipe, shared: Any) -> Any:
+    _keep_memory()
     with at_most(1):  # a thread of Dask is a thread of permix
         return work(_held.get(recipe), shared)
 
@@ -70,6 +87,7 @@ def _reduced_on_worker(
         if recipes is None:
             return Unknown()
     _runs[run] = recipes
+    _keep_memory()
     with at_most(1):
         return fold(reduce, (work(_held.get(recipe), shared) for recipe in recipes))
 

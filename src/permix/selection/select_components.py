@@ -272,7 +272,8 @@ def select_components(
     _warn_of_fits(selectable, report, asked)
     fit = fits.get(chosen)
     if (fit is None or (refit and judge.n_folds)) and not interrupted:
-        fit = selectable.fit(table, asked.replaced(n_components=chosen))
+        whole = asked.replaced(n_components=chosen)
+        fit = selectable.fit(table, whole) if fit is None else selectable.refit(table, whole, fit)
     if fit is not None:  # a part of the rows has covariates of its own, which nobody asks about
         fit = with_known(fit, table if fit.n_known[0] == len(table) else table._bare())
     return ComponentSelection(

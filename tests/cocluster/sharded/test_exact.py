@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
+from scipy.stats import kstest
 
 from permix.cocluster.sharded.fit import model_of
-from permix.cocluster.sharded.moves import MoveColumns
+from permix.cocluster.sharded.moves import MoveColumns, RowConcentration
 from permix.cocluster.sharded.state import ShardedGrid
 from permix.data.cells import Cells
 from permix.data.shards.matrices import ShardedCells
@@ -17,7 +19,7 @@ from permix.moves.base import Cycle
 from permix.moves.sharded import moves
 from permix.moves.sharded.moves import PlaceRows, SplitMergeRows
 from permix.moves.sharded.work import Placing
-from permix.partitions import canonical_labels
+from permix.partitions import DirichletProcess, Gamma, canonical_labels
 from permix.runtime.executors import Here
 from tests.cocluster.grid.cases import CASES, PRIORS, RULES
 from tests.cocluster.grid.test_grid_exact import posterior
@@ -143,3 +145,24 @@ def test_splits_that_are_free_of_charge_are_rejected(monkeypatch):
     monkeypatch.setattr(moves, "_tried", tried)
     distance, bound = rows_far_from(Cycle([PlaceRows(), SplitMergeRows()]), 800)
     assert distance > bound
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_learned_concentration_of_rows_follows_its_exact_law(more):
+    # p(α | K groups of n rows) ∝ p(α) α^K Γ(α) / Γ(α + n); the twin counts one group more.
+    n, n_groups, prior = 40, 3, Gamma(2.0, 1.0)
+    grid = np.linspace(1e-4, 30, 20_001)
+    log_density = np.log(grid) - grid + n_groups * np.log(grid) + gammaln(grid) - gammaln(grid + n)
+    below = np.cumsum(np.exp(log_density - log_density.max()))
+    state = SimpleNamespace(
+        model=SimpleNamespace(priors=(DirichletProcess(prior),)),
+        seen=SimpleNamespace(sizes=np.ones(n_groups + more)),
+        n_rows=n,
+        row_concentration=1.0,
+    )
+    rng, drawn = np.random.default_rng(0), []
+    for _ in range(20_000):
+        RowConcentration().step(rng, state)
+        drawn.append(state.row_concentration)
+    p = kstest(drawn[::10], lambda x: np.interp(x, grid, below / below[-1])).pvalue
+    assert p > 1e-3 if more == 0 else p < 1e-6

@@ -588,3 +588,53 @@ def test_merged_cells_are_told(tmp_path):
 def test_nul_characters_are_no_names(read):
     with pytest.raises(FileFormatError, match="line 2: a NUL character"):
         read("voter,pos1\n1,\0\n2,P\n")
+
+
+@pytest.mark.parametrize(
+    "note",
+    ['"Source: City of X, 2024",,', "End of file,,", "Source: city clerk,,", "--- End of report ---,,"],
+)
+def test_a_note_right_below_the_table_is_no_ballot(tmp_path, note):
+    path = tmp_path / "x.csv"
+    path.write_text(f"rank1,rank2,rank3\nA,B,C\nB,A,C\n{note}\n")
+    with pytest.warns(PermixWarning, match=r"line 4 .* taken for a note and left out"):
+        votes = permix.read(path)
+    assert votes.items == ("A", "B", "C")
+    assert votes.n_agents == 2
+
+
+def test_one_item_that_nobody_else_lists_is_a_ballot(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("rank1,rank2,rank3\nA,B,C\nB,A,C\nNote Taker,,\n")
+    assert permix.read(path).items == ("A", "B", "C", "Note Taker")
+
+
+def test_ranks_one_a_line_that_no_item_can_have_are_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    for rank in ("99", "999999999999999999999", "4"):
+        path.write_text(f"voter,item,rank\nx,A,{rank}\nx,B,1\nx,C,2\ny,C,1\ny,A,2\n")
+        with pytest.raises(DataError, match="but there are 3 items"):
+            permix.read(path)
+    path.write_text("voter,item,rank\nx,A,99\nx,B,1\nx,C,2\ny,C,1\ny,A,2\n")
+    assert "x: B ≻ C ≻ rest" in str(permix.read(path, missing=99))
+    many = "".join(f"{k},i{k},{k % 3 + 1}\n" for k in range(150))
+    path.write_text(f"voter,item,rank\n{many}z,i0,99\n")
+    with pytest.raises(DataError, match="line 152: 99 may say that there is no answer"):
+        permix.read(path)
+
+
+def test_grades_from_1_to_6_are_asked_about(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("voter,item,grade\nx,A,1\nx,B,2\ny,A,5\ny,B,1\n")
+    with pytest.raises(DataError, match="the highest number could be the best, or 1, as in schools"):
+        permix.read(path)
+    assert "x: B ≻ A" in str(permix.read(path, layout="ratings"))
+    path.write_text("voter,item,grade\nx,A,70\nx,B,82\ny,A,55\ny,B,1\n")  # no school gives these
+    assert "x: B ≻ A" in str(permix.read(path))
+
+
+def test_a_number_with_an_underscore_is_none(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("user,item,rating\nx,A,1_0\nx,B,9\ny,A,2\ny,B,3\n")
+    with pytest.raises(DataError, match="line 2, column 'rating': rating '1_0' is not a number"):
+        permix.read(path)

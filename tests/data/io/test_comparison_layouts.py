@@ -392,3 +392,18 @@ def test_alternatives_that_may_be_places_are_told(read):
     text = "resp,task,alt,price,choice\n1,1,1,10,1\n1,1,2,12,0\n1,2,1,9,1\n1,2,2,12,0\n"
     with pytest.warns(PermixWarning, match="'alt' holds 1 to 2 in every task.*conjoint"):
         read(text)
+
+
+@pytest.mark.parametrize("called", ["response", "choice"])
+def test_a_sign_beside_left_and_right_is_asked_about(read, called):
+    text = f"judge,left,right,{called}\nj,A,B,{{}}\nj,A,C,{{}}\nk,A,C,{{}}\n"
+    with pytest.raises(DataError, match=r"-1 in .* could be the left side"):
+        read(text.format(-1, 1, 0))
+    votes = read(text.format("left", "right", "tie"))
+    assert stated(votes) == {"j": [("A", "B"), ("C", "A")]}
+
+
+def test_the_side_that_a_sign_names_is_told(read):
+    text = "team_a,team_b,result\nx,y,1\ny,z,-1\n"
+    with pytest.warns(PermixWarning, match=r"-1 in 'result' is read as a vote for 'team_b', and 1 as"):
+        read(text)

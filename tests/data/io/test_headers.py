@@ -222,3 +222,27 @@ def test_options_that_nothing_has_are_named(tmp_path):
         permix.read(path, group_column="precinct")
     with pytest.raises(DataError, match="no option 'what'; there are agent_column, "):
         permix.read(path, what=1)
+
+
+@pytest.mark.parametrize("first", ["A>B>C", "A=B", "A≻B≻C", "A"])
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_first_ballot_is_no_header(put, first, ending):
+    with pytest.warns(PermixWarning, match="read as data"):
+        read = permix.read(put(f"{first}\nC\nB>A>C\nC>A>B\n", f"t.{ending}"))
+    assert read.n_agents == 4
+    assert set(read.items) == set("ABC")
+
+
+@pytest.mark.parametrize("first", ["A>B<C", "B>>A>C"])
+def test_a_half_written_first_ballot_is_refused(put, first):
+    with pytest.warns(PermixWarning, match="read as data"), pytest.raises(DataError):
+        permix.read(put(f"{first}\nB>A>C\nC>A>B\nA>C>B\n"))
+
+
+def test_a_word_above_rankings_is_told(put):
+    with pytest.warns(PermixWarning, match=r"line 1 \('D'\) is taken for the name of the rankings below"):
+        assert permix.read(put("D\nB>A>C\nC>A>B\n")).n_agents == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert permix.read(put("ranking\nB>A>C\nC>A>B\n")).n_agents == 2
+        assert permix.read(put("D\nB>A>C\nC>A>B\n"), header=True).n_agents == 2

@@ -152,3 +152,36 @@ def test_names_come_back_from_lists_as_they_are(tmp_path_factory, orders):
         return
     votes = permix.read(path)
     assert [[str(item) for (item,) in row] for row in said(votes)] == orders
+
+
+def test_counts_before_rankings_are_read_as_abif_whatever_the_ending(tmp_path):
+    for ending in ("csv", "tsv", "txt"):
+        path = tmp_path / f"x.{ending}"
+        path.write_text("5: A>B>C\n3: B>A=C\n")
+        votes = permix.read(path)
+        assert votes.items == ("A", "B", "C")
+        assert int(votes.counts.sum()) == 8
+
+
+@pytest.mark.filterwarnings("ignore:.*no line names the columns")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5 A>B>C\n3 B>A>C\n",
+        "(5) A>B>C\n(3) B>A>C\n",
+        "5: A,B,C\n3: B,A,C\n",
+        "ranking\n5: A>B>C\n3: B>A>C\n",
+        "rank1,rank2\n5: A,B\n3: B,A\n",
+    ],
+)
+def test_counts_before_items_are_refused(tmp_path, text):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match="with a count before it"):
+        permix.read(path)
+
+
+def test_numbers_in_names_are_no_counts(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("ranking\n7 Up>Cola\nCola>7 Up\n")
+    assert set(permix.read(path).items) == {"7 Up", "Cola"}

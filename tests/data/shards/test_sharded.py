@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import permix
-from permix.data.shards.sharded import Sharded, read_sharded
+from permix.data.shards.sharded import Sharded, _unlisted, read_sharded
 from permix.datasets import make_mallows_mixture
 from permix.errors import DataError, PermixWarning, ShardError
 from permix.runtime.executors import Here
@@ -110,6 +112,44 @@ def test_what_only_all_shards_together_can_tell(tmp_path):
         read_sharded(tmp_path, layout="orders", header=False)
     with pytest.raises(DataError, match="not Rankings; Sharded"):
         read_sharded(permix.Rankings.from_orders([[0, 1]]))
+
+
+def test_a_file_is_one_shard_by_whatever_name(tmp_path):
+    (tmp_path / "a.csv").write_text("rank1,rank2\nAnn,Bo\nBo,Ann\n")
+    around = tmp_path / "x" / ".." / "a.csv"
+    (tmp_path / "x").mkdir()
+    with pytest.raises(DataError, match=r"a\.csv is given twice, the second time as .*x.*a\.csv; each file"):
+        read_sharded([tmp_path / "a.csv", around])
+    with pytest.raises(DataError, match=r"a\.csv is given twice; each file"):
+        read_sharded([tmp_path / "a.csv"] * 2)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "a.csv")
+    with pytest.raises(DataError, match=r"a\.csv is given twice, the second time as .*link\.csv"):
+        read_sharded(tmp_path)
+
+
+def test_items_given_are_different(tmp_path):
+    (tmp_path / "a.csv").write_text("rank1,rank2\nAnn,Bo\nBo,Ann\n")
+    with pytest.raises(DataError, match=r"item 'Ann' is listed twice in items"):
+        read_sharded(tmp_path, items=["Ann", "Bo", "Ann"])
+
+
+class Hashed(str):
+    """A word with the hash that it may have in another process."""
+
+    def __new__(cls, word, number):
+        made = super().__new__(cls, word)
+        made.number = number
+        return made
+
+    def __hash__(self):
+        return self.number
+
+
+def test_what_rows_mean_is_the_same_in_every_process():
+    for numbers in permutations((1, 2)):
+        kinds = [Hashed(word, number) for word, number in zip(("unknown", "below"), numbers, strict=True)]
+        facts = [SimpleNamespace(unlisted=kind, items=("Ann", "Bo")) for kind in kinds]
+        assert _unlisted(facts, ["a.csv", "b.csv"], ("Ann", "Bo")) == "below"
 
 
 def test_what_is_not_listed_is_as_was_said(tmp_path):

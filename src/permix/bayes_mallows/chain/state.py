@@ -14,6 +14,8 @@ from permix.bayes_mallows.chain.statistics_jit import gather, has_costs, renumbe
 from permix.bayes_mallows.data import BayesModel
 from permix.bayes_mallows.group_prior import LEAST_DECAY, MOST_DECAY, draw_groups
 from permix.data.labels import Array
+from permix.distributions.agent_weights.bayes import WIDTH, log_density
+from permix.distributions.agent_weights.logit import log_weights
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.draws import Jobs, amp_draws
 from permix.errors import DataError
@@ -27,7 +29,13 @@ from permix.moves.state import (
     roomy,
 )
 from permix.partitions.labels import canonical_labels
-from permix.partitions.priors import DirichletProcess, Gamma, MixtureOfFiniteMixtures, PriorTables
+from permix.partitions.priors import (
+    DirichletProcess,
+    FiniteDirichlet,
+    Gamma,
+    MixtureOfFiniteMixtures,
+    PriorTables,
+)
 
 MISFIT = "the checkpoint's groups are not those of these data"
 
@@ -55,6 +63,12 @@ class GroupState(PartitionState):
         self.rankings[:n_known] = model.known
         self.shares = np.ones(0)
         self.errors = np.zeros((self.n if model.errors_per_agent else 1, 2))
+        # Where shares depend on columns, coefficients of all groups, those that nobody is in last.
+        self.coefficients: Array | None = None
+        if model.columns is not None:
+            assert isinstance(model.partition_prior, FiniteDirichlet)
+            shape = model.columns.matrix.shape[1], model.partition_prior.n
+            self.coefficients = np.zeros(shape)
         self._prior: tuple[float, PriorTables] | None = None
         self._allocate(1)
 
@@ -155,6 +169,9 @@ class GroupState(PartitionState):
         found = renumber(self.labels, model.in_turn, self.n_clusters, first_of)
         for array in (self.centers, self.decays):
             array[:found] = array[first_of[:found]]
+        if self.coefficients is not None:
+            others = np.setdiff1d(np.arange(self.coefficients.shape[1]), first_of[:found])
+            self.coefficients = self.coefficients[:, np.concatenate([first_of[:found], others])]
         self.n_clusters = found
         self.recount()
 
@@ -207,7 +224,8 @@ class GroupState(PartitionState):
     def log_prior(self) -> float:
         """Log prior of the partition, of centers and decays, and of errors."""
         model, gamma = self.model, Gamma(self.model.prior.shape, self.model.prior.rate)
-        value = super().log_prior() - self.n_clusters * model.sums.log_z(model.prior.center_decay)
+        of_labels = super().log_prior() if self.coefficients is None else self.log_prior_by_columns()
+        value = of_labels - self.n_clusters * model.sums.log_z(model.prior.center_decay)
         value -= model.prior.center_decay * self._from_expected()
         value += sum(log_gamma_density(gamma, decay) for decay in self.decays[: self.n_clusters].tolist())
         if model.errors == BERNOULLI:
@@ -217,6 +235,24 @@ class GroupState(PartitionState):
         elif model.soft:
             value -= float((self.errors * model.error_prior).sum())
         return float(value)
+
+    @property
+    def members_by_pattern(self) -> Array:
+        """Agents of each combination of values of columns in each group, (patterns, groups)."""
+        columns, coefficients = self.model.columns, self.coefficients
+        assert columns is not None
+        assert coefficients is not None
+        shape = len(columns.matrix), coefficients.shape[1]
+        cells = np.bincount(columns.pattern_of * shape[1] + self.labels, minlength=shape[0] * shape[1])
+        return cells.reshape(shape).astype(np.float64)
+
+    def log_prior_by_columns(self) -> float:
+        """Log prior of coefficients, and of labels given them."""
+        columns, coefficients = self.model.columns, self.coefficients
+        assert columns is not None
+        assert coefficients is not None
+        constant = coefficients.size * math.log(WIDTH * math.sqrt(2.0 * math.pi))
+        return log_density(columns.matrix, self.members_by_pattern, coefficients) - constant
 
     def _from_expected(self) -> float:
         """How far all centers are together from where they are expected; 0 if anywhere alike."""
@@ -257,11 +293,22 @@ class GroupState(PartitionState):
         draw["group_sizes"] = sizes
         draw["group_shares"] = self.shares
         draw["group_decays"] = self.decays[used]
+        if self.coefficients is not None:
+            draw["coefficients"] = self.coefficients
         draw["group_centers"] = np.argsort(self.centers[used], axis=1).T
         return draw
 
     def draw_shares(self, rng: np.random.Generator) -> None:
-        """Draw the shares of groups in the population given who is in which."""
+        """Draw the shares of groups in the population given who is in which.
+
+        Where they depend on columns, they are means over the agents, given the coefficients.
+        """
+        if self.model.columns is not None:
+            assert self.coefficients is not None
+            matrix, pattern_of = self.model.columns
+            times = np.bincount(pattern_of, minlength=len(matrix)) / self.n
+            self.shares = (times @ np.exp(log_weights(matrix, self.coefficients)))[: self.n_clusters]
+            return
         spec, sizes = self.prior_spec, self.sizes_in_use
         discount = self.prior.discount
         if isinstance(spec, MixtureOfFiniteMixtures):
@@ -284,6 +331,7 @@ class GroupState(PartitionState):
             "errors": self.errors.copy(),
             "shares": self.shares.copy(),
             "concentration": np.array(self.concentration),
+            **({} if self.coefficients is None else {"coefficients": self.coefficients.copy()}),
         }
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
@@ -306,7 +354,11 @@ class GroupState(PartitionState):
             and given["errors"].shape == self.errors.shape
             and bool(np.all(np.isfinite(given["errors"])))
             and given["shares"].shape == (n_groups,)
+            and ("coefficients" in given) == (self.coefficients is not None)
         )
+        if self.coefficients is not None and proper:
+            drawn = given["coefficients"]
+            proper = drawn.shape == self.coefficients.shape and bool(np.all(np.isfinite(drawn)))
         if not proper:
             raise DataError(MISFIT)
         self.labels[:] = labels
@@ -317,4 +369,6 @@ class GroupState(PartitionState):
         self.errors[:] = given["errors"]
         self.shares = given["shares"].astype(np.float64)
         self.concentration = float(given["concentration"])
+        if self.coefficients is not None:
+            self.coefficients = given["coefficients"].astype(np.float64)
         self.refresh()

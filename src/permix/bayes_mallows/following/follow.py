@@ -24,7 +24,7 @@ from permix.bayes_mallows.following.weights import Weigher, agents_of_rows
 from permix.bayes_mallows.given_number import of_given_number
 from permix.convergence import ASKED
 from permix.data.labels import Array
-from permix.errors import PermixWarning
+from permix.errors import Argument, DataError, PermixWarning
 from permix.estimators.known import Known
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import nearest_partition
@@ -149,6 +149,12 @@ def update_bayes_mallows(
 ) -> BayesianMallowsFit:
     """Return the fit to old and new data together."""
     settings = fit.settings
+    if settings.weights_by:
+        raise DataError(
+            "new data are not followed where shares of groups depend on columns (",
+            Argument("weights_by", list(settings.weights_by)),
+            "); fit all data together",
+        )
     n_chains = fit.draws.arrays["labels"].shape[0]
     n = min(n_particles, fit.draws.arrays["labels"].shape[1])
     before = bayes_model(fit.preferences, settings)

@@ -83,6 +83,8 @@ HARDLY_ITEMS = ABOUT_AGENTS | frozenset(
         *("education", "income", "occupation", "ethnicity", "race", "religion", "maritalstatus", "duration"),
         *("household", "householdsize", "year", "month", "wave", "cohort", "case", "caseid", "caseno", "row"),
         *("rowid", "rownumber", "no", "nr", "index", "serial", "serialno", "recordid", "recordno"),
+        *("married", "urban", "rural", "treated", "treatment", "control", "cluster", "ideology", "female"),
+        *("male", "incomebracket", "incomegroup", "agebracket", "stratum", "strata", "psu"),
         *("alter", "geschlecht", "âge", "sexe", "edad", "sexo", "età", "sesso", "idade"),
     ]
 )

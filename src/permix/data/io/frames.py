@@ -11,6 +11,7 @@ import numpy as np
 
 from permix.data.io import headers
 from permix.data.io.containers.lines import read_lines
+from permix.data.io.forms import surveys
 from permix.data.io.table_columns import DECIMAL_COMMAS_BESIDE, decimal_points
 from permix.data.io.text_files import PathLike
 from permix.data.labels import as_objects
@@ -37,6 +38,8 @@ def read_frame(
     from pandas.api.types import infer_dtype
 
     whole = read_lines(path, delimiter, sheet)
+    if header is None and not whole.named:
+        whole = surveys.header_lines(path, whole)
     delimiter = whole.delimiter
     number = partial(headers.is_number, delimiter=delimiter)
     decide = partial(headers.has_header, path, number=number)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from permix.data.cells_codes import stands_for_nothing
-from permix.data.io.column_names import ABOUT_AGENTS, USUAL_NAMES, plain
+from permix.data.io.column_names import ABOUT_AGENTS, LISTS, USUAL_NAMES, plain
 from permix.data.io.containers.lines import Lines
 from permix.data.io.table_columns import BLANK, DECIMAL_COMMA, DECIMAL_COMMAS_BESIDE, refuse_same_names
 from permix.data.io.text_files import PathLike, shorten
@@ -36,6 +36,8 @@ _ROLES = frozenset().union(*USUAL_NAMES.values()) | {"id", "name", "index", "#"}
 Fields = list[list[str]]
 # From so many lines on, numbers of a row come back below.
 MANY_LINES = 50
+# Rankings of a column that are looked at to see whether it holds any.
+MOST_RANKINGS = 1000
 # Words that columns of lists are called by, besides those for places with a number.
 PLACE_WORDS = ABOUT_AGENTS | frozenset(
     [
@@ -85,6 +87,21 @@ def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
     )
     way_out = (Argument("header", True), "; ", Argument("header", False), " silences this warning")
     warnings.warn(PermixWarning(said, *way_out), stacklevel=4)
+
+
+def warn_of_lone_name(path: PathLike, name: str, below: Lines) -> None:
+    """Say that a word above rankings was taken for their name, unless such columns are called so."""
+    ranked = any(row and ">" in _with_signs(row[0]) for row in below.fields[:MOST_RANKINGS])
+    if ranked and plain(name) not in LISTS and not is_usual_name(name):
+        said = f"{path}: line 1 ({shorten(name, 40)!r}) is taken for the name of the rankings below it; "
+        either = (
+            "if it is one, say ",
+            Argument("header", False),
+            "; ",
+            Argument("header", True),
+            " silences this warning",
+        )
+        warnings.warn(PermixWarning(said, *either), stacklevel=4)
 
 
 def has_header(
@@ -171,11 +188,31 @@ def orders_have_header(
 
 
 def _lists_items(fields: Fields) -> bool:
-    """Whether an entry of the first line is a ranking, A>B>C, as those below it are."""
-    return any(
-        re.fullmatch("[^<>]+(>[^<>]+)+", entry) and all(">" in row[place] for row in fields[1:2])
-        for place, entry in enumerate(fields[0])
-    )
+    """Whether an entry of the first line is a ranking as those below it are, such as A>B>C over B>A>C.
+
+    With one item or with ties alone it is one where items below are called so; half-written rankings are for
+    the reader to refuse.
+    """
+    for place, entry in enumerate(fields[0]):
+        below = [row[place] for row in fields[1:] if len(row) > place]
+        if not any(">" in _with_signs(each) for each in below[:MOST_RANKINGS]):
+            continue
+        if ">" in _with_signs(entry):
+            return True
+        items = _items(entry)
+        if items and any(items & _items(each) for each in below):
+            return True
+    return False
+
+
+def _with_signs(text: str) -> str:
+    """Return a ranking with the signs of the one notation, whatever stands between its items."""
+    return re.sub("&gt;|[<≻≺→»]", ">", text)
+
+
+def _items(text: str) -> set[str]:
+    parts = (part.strip() for part in re.split("[>=∼≈≃]", _with_signs(text)))
+    return {part for part in parts if part}
 
 
 def _comes_back(first: list[str], body: Fields, values: list[str]) -> bool:

@@ -50,6 +50,8 @@ def kind_of(path: PathLike) -> Kind:
     if ending in TABLES:
         if ending in TEXT_TABLES and _PREFLIB.match(_text(source)):
             return Kind("preflib", "its header, which is that of PrefLib")
+        if ending in TEXT_TABLES and _is_abif(_text(source)):
+            return Kind("abif", "lines of the form 'count: A>B'")
         return Kind("table", f"the ending .{ending}")
     if source.is_zip:
         raise DataError(
@@ -70,6 +72,11 @@ def kind_of(path: PathLike) -> Kind:
             "Scottish councils and VoteKit"
         )
     return found
+
+
+def _is_abif(head: str) -> bool:
+    """Whether a file that is called a table is ABIF; with commas, ``5: A,B`` could be either."""
+    return ">" in head and not re.search("[,;\t|]", head) and abif.looks_like(head)
 
 
 def _text(source: Source) -> str:

@@ -24,6 +24,7 @@ _NOBODY = frozenset(
             "noballot",
             "noselection",
         ),
+        *("prefernottosay", "prefernottoanswer", "rathernotsay", "dontknow", "don'tknow", "don’tknow"),
         *("noopinion", "noanswer", "noresponse", "nocandidate", "nomark", "notmarked", "unmarked"),
         *("notvoted", "didnotvote", "didn'tvote", "enthaltung", "ungültig", "voteblanc", "votenul"),
         *("bulletinblanc", "bulletinnul", "votoenblanco", "votonulo", "votonullo", "nontransferable"),

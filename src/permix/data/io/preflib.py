@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from permix.data.ballots import Entry
+from permix.data.ballots import no_votes
 from permix.data.csr import indptr_of
 from permix.data.io.categories import category_order
 from permix.data.io.preflib_writer import UNIQUE_KEYS, groups_text
@@ -320,7 +320,7 @@ class _Reader:
         metadata: dict[str, Any] = {**self.header, "HEADER": self.header_lines}
         metadata.pop("CLEANING", None)  # a header may have such a line
         if self.n_idle:
-            left_out = Entry("rows with a count of 0", f"left out, {self.n_idle} of them", 0)
+            left_out = no_votes(self.n_idle)
             metadata["CLEANING"] = [left_out._asdict()]
         if self.spelling:
             metadata["SPELLING"] = self.spelling

@@ -146,8 +146,11 @@ def numbers(column: Array) -> Array | None:
         return column.astype(np.float64)
     values = np.full(len(column), np.nan)
     blank = missing_mask(column)
+    filled = column[~blank]
+    if any(isinstance(entry, str) and "_" in entry for entry in filled):
+        return None  # Python's own way of grouping digits, 1_0, which files do not mean
     try:
-        values[~blank] = [float(entry) for entry in column[~blank]]
+        values[~blank] = [float(entry) for entry in filled]
     except (TypeError, ValueError):
         return None
     return values

@@ -17,6 +17,8 @@ import numpy as np
 from permix.data.attributes import Attributes, from_text
 from permix.data.ballots import Ballots, Entry
 from permix.data.cells_codes import Missing, MissingCodes
+from permix.data.io.ballots.contest_column import contest_column
+from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.forms import rank_words, surveys
 from permix.data.io.headers import (
@@ -25,6 +27,7 @@ from permix.data.io.headers import (
     is_usual_name,
     orders_have_header,
     split_header,
+    warn_of_lone_name,
     warn_of_no_header,
 )
 from permix.data.io.layouts import comparisons, detection, lists, no_items
@@ -35,6 +38,7 @@ from permix.data.io.layouts.long import (
     read_compared,
     read_pairs,
     read_ratings,
+    refuse_ranks_beyond,
     without_marks,
 )
 from permix.data.io.layouts.wide import (
@@ -218,6 +222,8 @@ def _table_of_file(
         decide = partial(orders_have_header, path, known=is_known)
     found, lines = split_header(path, whole, header, decide)
     names = found
+    if header is None and not whole.named and found is not None and len(found) == 1:
+        warn_of_lone_name(path, found[0], lines)
     if names is None:
         names = [str(place) for place in range(1, len(lines.fields[0]) + 1)]
         if len(names) - (layout == "ratings" and len(names) == 4) == len(_LONG.get(layout, ())):
@@ -259,6 +265,15 @@ def from_table(
     """
     note = {} if note is None else note
     table, beside = table.without(ignore).set_apart(group_columns)
+    places = [place for place, name in enumerate(table.names) if detection.is_place(name)]
+    column = contest_column(table.names, table.columns, table.places("item") or places)
+    if column is not None:
+        at, contests = column
+        chosen = chosen_contest({name: name for name in contests}, contest, table.source)
+        rows = np.array([row for row, said in enumerate(table.columns[at]) if str(said).strip() == chosen])
+        table = table.take(rows).without([table.names[at]])
+        beside = {name: entries[rows] for name, entries in beside.items()}
+        contest = None
     note["TABLE"] = {"columns": [str(name) for name in table.names], "agent": None}
     if layout in ("auto", "orders", "ranks", "ratings"):
         table, of_form = surveys.answers_of(table, contest, agent_column, count_column)
@@ -331,7 +346,10 @@ def from_table(
     if long_rank is not None and agent is not None:
         refuse_what_may_count(table, set(unread) - {long_rank})
         no_items.refuse_what_may_rate(table, agent, long_rank)
+        if layout == "auto":
+            no_items.warn_of_either_direction(table, agent, long_rank, are_ranks=True)
         note["LAYOUT"] = "ranks, one a line"
+        refuse_ranks_beyond(table, agent, long_rank, names)
         kept, left_out = without_marks(table, agent)
         if kept is not None:
             table, counts = table.take(kept), counts[kept]
@@ -344,10 +362,14 @@ def from_table(
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
     if layout in ("auto", "ranks") and not is_long and not _are_places(table, wide):
         table = rank_words.with_ranks(table, wide, layout)
+    if layout == "auto" and is_long and agent is not None:
+        no_items.warn_of_either_direction(table, agent, table.places("rating")[0], are_ranks=False)
     if layout == "auto":
         called = note["TABLE"]["columns"]
         compared = comparisons.detect(table, agent)
         layout = compared or detection.detect_layout(table, agent, wide, called)
+        if layout == "ratings":
+            no_items.refuse_grades(table)
     if layout == "pairs" and comparisons.winners_tied(table):
         layout = "matches"
     note["LAYOUT"] = layout

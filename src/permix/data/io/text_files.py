@@ -42,6 +42,7 @@ _MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf
 _WESTERN = re.compile(
     r"[\t\n\r\x20-\x7e\u00a0-\u00b4\u00b7\u00b8\u00ba-\u00d6\u00d8-\u00f6\u00f8-\u00feŠšŽžŒœ‘’“”–—…€•™]*"
 )
+_WEB_PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _RUN = re.compile(r"[\u00c0-\u00ff]{3}")
 
@@ -100,6 +101,12 @@ def read_text(path: PathLike, western: bool = True) -> str:
     text = decoded(bytes(read_unpacked(path)), path, western=western)
     if not text.strip():
         raise FileFormatError(f"{path}: the file is empty", path)
+    if _WEB_PAGE.match(text):
+        raise FileFormatError(
+            f"{path}: a web page (HTML), not the file it was to be, as where a download leads to a page that "
+            "asks to log in or says that there is none; fetch the file once more",
+            path,
+        )
     return text
 
 

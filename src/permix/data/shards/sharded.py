@@ -19,7 +19,7 @@ import numpy as np
 
 from permix.data.cleaning import Rules
 from permix.data.cleaning_candidates import least_support, names_alike, refuse_nobody, too_few
-from permix.data.labels import Array, Label, some_names
+from permix.data.labels import Array, Label, clean_items, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.data.shards.loading import (
@@ -285,7 +285,7 @@ def _all_items(
     if given is None:
         numbers = sorted(item for item in found if not isinstance(item, str))
         return (*numbers, *sorted(item for item in found if isinstance(item, str)))
-    items = tuple(given)
+    items = clean_items(given)
     known = set(items)
     for each, name in zip(facts, names, strict=True):
         strangers = [item for item in each.items if item not in known]
@@ -303,7 +303,7 @@ def _unlisted(facts: Sequence[Facts], names: Sequence[str], items: tuple[Label, 
             f"{lacking[0]} does not have all {len(items)} items, and whether rows put what they leave out "
             "below is not the same in all shards; say so with unlisted='below' or unlisted='unknown'"
         )
-    return next(iter(kinds), "below")
+    return min(kinds, default="below")  # the same in every process: it is part of what a store is for
 
 
 def _warn_of_names(items: tuple[Label, ...], facts: Sequence[Facts], names: Sequence[str]) -> None:

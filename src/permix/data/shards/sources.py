@@ -7,7 +7,6 @@ import glob
 import os
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,7 +130,9 @@ def sources_of(
     """Return name and source of every shard: ``file(path)`` or ``partition(delayed)``."""
     if hasattr(data, "to_delayed") and not hasattr(data, "chunks"):  # arrays have no names of items
         return [(f"partition {at}", partition(each)) for at, each in enumerate(data.to_delayed())]
-    return [(path, file(path)) for path in _paths(data)]
+    paths = _paths(data)
+    _refuse_repeats(paths)
+    return [(path, file(path)) for path in paths]
 
 
 def looks_at(sources: Sequence[tuple[str, Any]], look: Callable[[Any], Any], token: str) -> list[Recipe]:
@@ -149,14 +150,21 @@ def looks_at(sources: Sequence[tuple[str, Any]], look: Callable[[Any], Any], tok
     ]
 
 
+def _refuse_repeats(paths: list[str]) -> None:
+    """Refuse a file that is given twice, by whatever path or link: its agents would count twice."""
+    known: dict[str, str] = {}
+    for path in paths:
+        file = path if "://" in path else os.path.realpath(path)
+        if file in known:
+            also = "" if known[file] == path else f", the second time as {path}"
+            raise DataError(f"{known[file]} is given twice{also}; each file is one shard")
+        known[file] = path
+
+
 def _paths(data: Any) -> list[str]:
     """Return the paths of all files, those of folders in the order of their names."""
     if isinstance(data, list | tuple):
-        paths = [path for each in data for path in _paths(each)]
-        twice = [path for path, n in Counter(paths).items() if n > 1]
-        if twice:
-            raise DataError(f"{twice[0]} is given {paths.count(twice[0])} times; each file is one shard")
-        return paths
+        return [path for each in data for path in _paths(each)]
     if not isinstance(data, str | os.PathLike):
         raise DataError(
             "read_sharded takes a folder, a pattern, paths, or a Dask data frame or bag, not "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ N_DRAWS = 400
 # Different rows that these are averaged over; of more, so many drawn at random.
 MOST_ROWS = 2000
 INTERVAL = (0.05, 0.95)
+NINETY = 1.645  # standard errors from a mean to either end
 
 
 class Slopes(NamedTuple):
@@ -40,6 +41,8 @@ class AgentWeights:
     # finite estimate.
     covariance: Array
     effects: Array  # (points of all columns, K, 3): share, and the ends of its interval
+    test: ClassVar[str] = "likelihood ratio against shares that are the same for all"
+    given: ClassVar[str] = "90% interval, the centers of the groups taken as known"
     gain: float  # how much larger ln L is than with weights that are the same for all
 
     @property
@@ -59,6 +62,12 @@ class AgentWeights:
         found = np.sqrt(np.diag(self.covariance)).reshape(shape).T
         found = np.where(found > 0.0, found, np.inf)
         return np.hstack([np.zeros((len(self.coefficients), 1)), found])
+
+    @property
+    def ends(self) -> Array:
+        """The ends of 90 % intervals of the coefficients, (2, columns, K)."""
+        half = NINETY * self.errors
+        return np.stack([self.coefficients - half, self.coefficients + half])
 
     @property
     def p_value(self) -> float:

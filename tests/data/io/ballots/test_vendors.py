@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import permix
-from permix.errors import DataError, FileFormatError
+from permix.errors import DataError, FileFormatError, PermixWarning
 from tests.data.io.ballots import writers
 
 
@@ -272,6 +272,16 @@ def marked(name, **position):
 def test_marks_that_are_none(tmp_path, field, no):
     path = report(tmp_path, [marked("A", **{field: no}), marked("B")], [marked("A")])
     assert said(permix.read(path)) == [[{"No"}], [{"Yes"}]]
+
+
+def test_marks_of_which_nothing_tells_whether_they_are_some(tmp_path):
+    unsure = marked("A", HasIndication="unknown")
+    path = report(tmp_path, [unsure, marked("B")], [marked("A")])
+    with pytest.warns(PermixWarning, match=r"1 positions \(the first for 'Yes'\) say HasIndication"):
+        assert said(permix.read(path)) == [[{"No"}], [{"Yes"}]]
+    for told in ({"IsAllocable": "yes"}, {"NumberVotes": 1}):
+        path = report(tmp_path, [marked("A", HasIndication="unknown", **told)], [marked("B")])
+        assert said(permix.read(path)) == [[{"Yes"}], [{"No"}]]
 
 
 def test_selections_without_a_position(tmp_path):

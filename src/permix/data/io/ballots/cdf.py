@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -10,7 +11,7 @@ import numpy as np
 from permix.data.ballots import MOST_RANKS, Ballots
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Source
-from permix.errors import DataError
+from permix.errors import DataError, PermixWarning
 
 TITLE = "NIST common data format of cast vote records"
 # Elements that may come several times.
@@ -64,6 +65,7 @@ def read(source: Source, contest: str | None) -> Ballots:
     agents: list[str] = []
     precincts: list[str] = []
     ranked: set[bool] = set()
+    unsure: list[str] = []
     for record in report.get("CVR", ()):
         snapshots = record.get("CVRSnapshot", ())
         current = next((s for s in snapshots if s.get("@id") == record.get("CurrentSnapshotId")), None)
@@ -71,13 +73,19 @@ def read(source: Source, contest: str | None) -> Ballots:
             raise DataError(f"{source.path}: record {len(agents) + 1} has no current snapshot")
         for held in current.get("CVRContest", ()):
             if held.get("ContestId") == chosen:
-                rows.append(_marked(source, held, names, ranked))
+                rows.append(_marked(source, held, names, ranked, unsure))
                 agents.append(
                     str(record.get("UniqueId") or record.get("BallotPrePrintedId") or len(agents) + 1)
                 )
                 precincts.append(units.get(record.get("BallotStyleUnitId"), ""))
     if not rows:
         raise DataError(f"{source.path}: no record has contest {chosen}")
+    if unsure:
+        some = f"{source.path}: of contest {chosen}, {len(unsure):,} positions (the first for {unsure[0]!r})"
+        said = (
+            "say HasIndication 'unknown', and nothing that they count: read as no marks; if one is, say 'yes'"
+        )
+        warnings.warn(f"{some} {said}", PermixWarning, stacklevel=5)
     if len(ranked) > 1:
         raise DataError(
             f"{source.path}: of contest {chosen}, some selections have a rank and others have none"
@@ -95,13 +103,14 @@ def read(source: Source, contest: str | None) -> Ballots:
 
 
 def _marked(
-    source: Source, held: dict[str, Any], names: dict[str, str], ranked: set[bool]
+    source: Source, held: dict[str, Any], names: dict[str, str], ranked: set[bool], unsure: list[str]
 ) -> list[list[str]]:
     """Who is marked at which rank: positions with an indication that is not excluded from the count.
 
     A position is excluded where it is not allocable, or stands for no votes.
 
-    ``ranked`` notes whether ranks are given.
+    ``ranked`` notes whether ranks are given, and ``unsure`` who is left out since nothing tells whether the
+    position is marked.
     """
     marked: list[list[str]] = []
     for selection in held.get("CVRContestSelection", ()):
@@ -117,6 +126,9 @@ def _marked(
             if _denied(position.get("HasIndication")) or _denied(position.get("IsAllocable")):
                 continue
             votes = position.get("NumberVotes")
+            if _is_unsure(position):
+                unsure.append(names[number])
+                continue
             if votes not in (None, "") and int(votes) != 1:
                 if int(votes) == 0:
                     continue  # a mark that does not count
@@ -139,6 +151,14 @@ def _marked(
 def _denied(said: Any) -> bool:
     """Whether a field says no; some write it as a truth value."""
     return said is False or str(said).strip().lower() in ("no", "false")
+
+
+def _is_unsure(position: dict[str, Any]) -> bool:
+    """Whether nothing tells if a position is marked: neither its indication nor what it counts for."""
+    said = [
+        str(position.get(name)).strip().lower() for name in ("HasIndication", "IsAllocable", "NumberVotes")
+    ]
+    return said[0] == "unknown" and said[1] not in ("yes", "true") and said[2] in ("none", "")
 
 
 def _called(entry: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.data.ballots import UNNAMED, Ballots, Entry
+from permix.data.io.ballots.contest_column import contest_column
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Said, Source
 from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, USUAL_NAMES, plain
@@ -179,19 +180,39 @@ def _header(names: list[str], columns: Said, inside: bool) -> Header | None:
 
 def contests(source: Source) -> dict[str, str]:
     """Return the contests by the name that the columns of their ranks begin with."""
-    header = header_of(_table(source).names, source.said)
+    table = _table(source)
+    header = header_of(table.names, source.said)
     assert header is not None
+    column = _contest_column(source, table, header)
+    if column is not None:
+        return {name: name for name in column[1]}
     return {name or "1": name or "the only contest" for name in header.ranks}
+
+
+def _contest_column(source: Source, table: _Table, header: Header) -> tuple[int, list[str]] | None:
+    """Return the column that says of which contest a row is, where the names of ranks do not."""
+    if len(header.ranks) > 1:
+        return None
+    known = {*source.said.ignore, *source.said.beside}
+    names = ["" if name in known else name for name in table.names]
+    return contest_column(names, table.columns, list(next(iter(header.ranks.values())).values()))
 
 
 def read(source: Source, contest: str | None) -> Ballots:
     """Read the marks of one contest."""
-    names, columns, numbers = _table(source)
+    table = _table(source)
+    names, columns, numbers = table
     header = header_of(names, source.said)
     assert header is not None
-    listed = {name or "1": name or "the only contest" for name in header.ranks}
-    chosen = chosen_contest(listed, contest, source.path)
-    by_rank = header.ranks["" if chosen == "1" and "" in header.ranks else chosen]
+    chosen = chosen_contest(contests(source), contest, source.path)
+    column = _contest_column(source, table, header)
+    if column is None:
+        by_rank = header.ranks["" if chosen == "1" and "" in header.ranks else chosen]
+    else:
+        by_rank = next(iter(header.ranks.values()))
+        rows = [row for row, entry in enumerate(columns[column[0]]) if entry.strip() == chosen]
+        columns = [tuple(entries[row] for row in rows) for entries in columns]
+        numbers = [numbers[row] for row in rows]
     n_rows = len(columns[0])
     counts = _counts(source, numbers, None if header.weight is None else columns[header.weight], n_rows)
     marks = _Marks(_zero_among(source, by_rank, columns, numbers))

@@ -21,11 +21,24 @@ _TOTALS = frozenset(
     [
         *("total", "totals", "sum", "average", "mean", "median", "grandtotal", "subtotal", "count", "counts"),
         *("summe", "gesamt", "mittelwert", "insgesamt", "totale", "moyenne", "somme", "promedio", "suma"),
+        *("avg", "mode", "overall", "grandmean", "stdev", "std", "standarddeviation", "durchschnitt"),
     ]
+)
+_RESULT = re.compile(
+    r"(?:overall|mean|average|avg|median|total|combined|final|group|consensus)"
+    r"(?:rank|ranking|score|rating|position|place|order|vote|point|result)s?"
 )
 _USUAL = frozenset().union(*USUAL_NAMES.values())
 _RANK = re.compile(r"(?:rank|choice|pos|position|place|pref|preference)[0-9]+")
 _LETTER = re.compile(r"[^\W\d_]")
+# Beginnings of notes below tables, which no line of a table has.
+_NOTE = re.compile(
+    r"(?:sources?|notes?|remarks?|comments?|disclaimer|quelle|anmerkung|fuente|nota)\s*[:.]\s*\S.*"
+    r"|end of (?:file|data|report|table|document|export)\b.*"
+    r"|(?:generated|exported|downloaded|printed|retrieved|(?:last )?updated)\s+(?:on|by|at|from)\b.*"
+    r"|(?:copyright\b|©|\(c\)\s|https?://).*",
+    re.IGNORECASE | re.DOTALL,
+)
 TITLES = "taken for a title and left out"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,\u00a0 ']*%?")
 
@@ -103,7 +116,9 @@ def end_of(path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]]
             last -= 1
             continue
         after_gap = numbers[last - 1] > numbers[last - 2] + 1 or not any(rows[last - 2])
-        note = after_gap and _n_filled(row) == 1 and len(rows[0]) > 1
+        after_gap = after_gap or _is_total(rows[last - 2], rows[: last - 2])
+        begins = _NOTE.fullmatch(row[0].strip("-=*_ ")) is not None
+        note = (after_gap or begins) and _n_filled(row) == 1 and len(rows[0]) > 1
         note = note and bool(_LETTER.search(row[0])) and _is_new(row, rows[: last - 1])
         if not note and not _is_total(row, rows[: last - 1]):
             break
@@ -126,8 +141,12 @@ def _is_new(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
 def _is_total(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
     """Whether a line begins with a word for totals and has nothing but numbers after it."""
     filled = [entry for entry in row if entry]
+    if not filled or len(above) < 2 or len(row) < 2:
+        return False
     word = re.sub(r"[\W_]", "", filled[0]).lower()
-    if word not in _TOTALS or len(above) < 2 or len(row) < 2:
+    if word == "n":  # which may name somebody, unless it counts the lines above
+        return set(filled[1:]) == {str(sum(1 for line in above[1:] if any(line)))}
+    if word not in _TOTALS and not _RESULT.fullmatch(word):
         return False
     return all(_NUMBER.fullmatch(entry) for entry in filled[1:]) and _is_new([filled[0]], above)
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from permix.data.cells_codes import suspected_codes
 from permix.data.io.categories import word_value
 from permix.data.io.column_names import plain
-from permix.data.io.marks import NO_ANSWER
 from permix.data.io.table_columns import Table, is_blank, numbers
 from permix.data.labels import Array
 from permix.errors import Argument, DataError, PermixWarning
@@ -106,14 +106,16 @@ def _by_meaning(table: Table, places: list[int], words: list[str]) -> dict[str, 
     if plain_numbers and not strange:  # numbers and words of a scale do not compare
         strange = [word for word in words if word not in plain_numbers]
     if strange:
+        silent = [word for word in words if word not in plain_numbers] if plain_numbers else []
+        silent = silent if len(silent) <= MOST_WORDS // 2 else []
         column = next(p for p in places if strange[0] in map(_text, table.columns[p].tolist()))
         row = [_text(entry) for entry in table.columns[column].tolist()].index(strange[0])
         raise DataError(
             f"{table.where(row)}, column {table.names[column]!r}: rating {strange[0]!r} is not a number, nor "
             "a word whose place on a scale is known; name all words, best first, with ",
             Argument("categories"),
-            ", or leave the column out with ",
-            Argument("ignore", table.names[column]),
+            *(", or leave the column out with ", Argument("ignore", table.names[column])),
+            *((", or, if they are no answers, say ", Argument("missing", silent)) if silent else ()),
         )
     return {word: score for word, score in scores.items() if score is not None}
 
@@ -128,28 +130,32 @@ def _by_number(table: Table, words: list[str], labeled: dict[str, re.Match[str]]
 
 
 def refuse_codes(table: Table, columns: list[Array]) -> None:
-    """Refuse ratings such as 99 among 1 to 5, which would be the best of all."""
+    """Refuse ratings such as 99 among 1 to 5, which would be the best of all; warn of 9 or 0 among them."""
     values = np.column_stack(columns)
-    codes = np.isin(values, NO_ANSWER) | _lone_minus(values)
-    others = values[~codes & np.isfinite(values)]
-    if not codes.any() or not len(others):
-        return
-    low, high = float(others.min()), float(others.max())
-    away = codes & ((values > 2 * high - low + 1) | (values < 2 * low - high - 1) | (values == -1.0))
-    if away.any():
-        row = int(np.argmax(away.any(axis=1)))
-        code = values[row][away[row]][0]
+    found = suspected_codes(values.astype(np.float64), fewest=1)
+    far = [suspect for suspect in found if suspect.far]
+    if far:
+        codes = [suspect.code for suspect in far]
+        row = int(np.argmax(np.isin(values, codes).any(axis=1)))
+        first = values[row][np.isin(values[row], codes)][0]
+        listed = [first, *(code for code in codes if code != first)]
         raise DataError(
-            f"{table.where(row)}: {code:g} may say that there is no answer, as the other ratings go from "
-            f"{low:g} to {high:g}: say ",
-            Argument("missing", f"{code:g}"),
+            f"{table.where(row)}: {' and '.join(f'{code:g}' for code in listed)} may say that there is no "
+            f"answer, as the other ratings go from {far[0].low:g} to {far[0].high:g}: say ",
+            _missing(listed),
             ", or write another number if it is a rating",
         )
+    near = suspected_codes(values.astype(np.float64))
+    warned = [suspect for suspect in near if not suspect.far and suspect.low > 0]
+    if warned:
+        each = [f"{suspect.code:g} stands in {suspect.n:,} cells" for suspect in warned]
+        said = f"{table.source}: {' and '.join(each)}, while the other ratings are {warned[0].low:g} to "
+        said += f"{warned[0].high:g}; it is read as a rating. If it says that there is no answer, say "
+        way_out = _missing([suspect.code for suspect in warned])
+        warnings.warn(PermixWarning(said, way_out), stacklevel=5)
 
 
-def _lone_minus(values: Array) -> Array:
-    """Say which ratings are -1 where all others are three numbers and more from 0 on, as no scale has it."""
-    found = values == -1.0
-    others = np.unique(values[~found & np.isfinite(values) & ~np.isin(values, NO_ANSWER)])
-    is_code = found.any() and len(others) > 2 and others[0] >= 0
-    return found if is_code else np.zeros_like(found)
+def _missing(codes: list[float]) -> Argument:
+    """Return the argument that names all codes."""
+    told = [f"{code:g}" for code in codes]
+    return Argument("missing", told if len(told) > 1 else told[0])

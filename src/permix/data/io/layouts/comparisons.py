@@ -313,6 +313,19 @@ def _winner_and_loser(table: Table) -> Sides | None:
     return Sides(places[0][0], places[1][0], (frozenset(), frozenset()))
 
 
+def _tell_of_signs(table: Table, place: int, sides: Sides) -> None:
+    """Say which side -1 is read as; ask where it is left and right, as on a slider, on which -1 is left."""
+    first, second = str(table.names[sides.first]), str(table.names[sides.second])
+    called = f"{table.source}: -1 in {str(table.names[place])!r}"
+    instead = f"write {first}, {second} or tie instead of numbers"
+    if plain(first).endswith("left") and plain(second).endswith("right"):
+        raise DataError(
+            f"{called} could be the left side, as on a slider, or say that the left one lost; {instead}"
+        )
+    said = f"{called} is read as a vote for {second!r}, and 1 as one for {first!r}"
+    warnings.warn(f"{said}; if it is the other way around, {instead}", PermixWarning, stacklevel=6)
+
+
 def _results(table: Table, place: int, sides: Sides, names: Array) -> Array:
     """Of each row: 0 or 1 for the side that won, TIE, or OPEN."""
     entries = table.columns[place]
@@ -346,6 +359,8 @@ def _results(table: Table, place: int, sides: Sides, names: Array) -> Array:
                     f"{table.where(row)}: the winner {entries[row]!r} could be a side or the name of an "
                     "item; rename the items"
                 )
+            if which is by_side and coding is _SIGNED and any(value for value in values):
+                _tell_of_signs(table, place, sides)
             return np.array(which, dtype=np.int64)
     neither = [a is None and b is None for a, b in zip(by_side, by_name, strict=True)]
     graded = [grade and nobody for grade, nobody in zip(graded, neither, strict=True)]

@@ -94,8 +94,8 @@ def _whole_counts(table: Table, place: int) -> Array:
     for row, entry in enumerate(entries):
         if POINTS.fullmatch(entry):
             raise DataError(
-                f"{table.where(row)}: count {entry!r} could be {entry.replace('.', '')} or have decimals; "
-                "write it without points"
+                f"{table.where(row)}: count {entry!r} could be {entry.replace('.', '')}, or a weight with "
+                "decimals. Counts are whole numbers: write all without points, and weights times 1,000"
             )
     if any(_GROUPED.fullmatch(entry) for entry in entries):
         whole = [without_marks(entry) if isinstance(entry, str) else entry for entry in column.tolist()]

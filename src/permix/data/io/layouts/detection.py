@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -398,6 +399,14 @@ def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tup
     if _looks_long(table):
         said = "each row seems to be one statement, but the column names do not say so: "
         return said, *_long_advice(table)
+    several = _several_boxes(table, text[0])
+    if several:
+        return (
+            f"column {table.names[text[0]]!r} holds answers such as {several!r}, as where several boxes can "
+            "be checked: what is checked is in no order. Make a column for each box, 1 where it is checked "
+            "and 0 where it is not, and read them with ",
+            Argument("layout", "ratings"),
+        )
     held = (
         f"column {table.names[text[0]]!r} holds text, so the columns are not ranks of items, and they are "
         "not called pos1, pos2, … as places of an ordering are"
@@ -407,6 +416,19 @@ def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tup
     said = f"this does not look like rankings: {held}. Where only some columns are ranks, name them with "
     only = Wording(", items=[...]; ", " and leave out the others with --ignore; ")
     return said, _RANKS, only, _FOR_NUMBERS
+
+
+def _several_boxes(table: Table, place: int) -> str | None:
+    """Return an answer that lists others, where most answers are such lists of a few boxes."""
+    said = [str(entry) for entry in table.columns[place][~missing_mask(table.columns[place])]]
+    for mark in ",;|":
+        lists = [[part.strip() for part in entry.split(mark) if part.strip()] for entry in said]
+        boxes = Counter(part for parts in lists for part in set(parts))
+        longer = [entry for entry, parts in zip(said, lists, strict=True) if len(set(parts)) > 1]
+        once = all(len(set(parts)) == len(parts) for parts in lists)
+        if once and 2 * len(longer) > len(said) and len(boxes) > 1 and min(boxes.values()) > 1:
+            return longer[0]
+    return None
 
 
 def _looks_long(table: Table) -> bool:

@@ -274,6 +274,8 @@ def read_lists(
         rows.append(groups)
     if mark == ">":
         _look_at_ties(table, rows)
+    every = (item for groups in rows for group in groups for item in group)
+    notation.refuse_counts(table, (groups[0][0] for groups in rows), every)
     entries = naturals(as_objects([item for groups in rows for group in groups for item in group])).tolist()
     named = iter(entries)
     levels = [[[next(named) for _ in group] for group in groups] for groups in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -131,6 +132,7 @@ def read_ratings(
     if rank is not None:
         values = -numbers_of(table, rank, ": rank")
         table.refuse(values > -1, "ranks count from 1")
+        scales.refuse_codes(table, [-values])
     elif numbers(table.columns[rating]) is None:
         values = scales.scored(table, [rating], categories)[0]
     else:
@@ -155,6 +157,26 @@ def read_ratings(
     read = Preferences._from_scores(scores, unrated == "below", per_agent)
     done = [entry._asdict() for entry in silent]
     return read._replaced(metadata={**read.metadata, "CLEANING": done}) if done else read
+
+
+def refuse_ranks_beyond(table: Table, agent: int, rank: int, names: tuple[Label, ...] | None) -> None:
+    """Refuse ranks that no item can have: they may say that there is no answer, as 99 does.
+
+    Lines that say that nobody is ranked have a rank, too.
+    """
+    ranks = numbers_of(table, rank, ": rank")
+    lines = Counter(table.columns[agent].tolist()).most_common(1)[0][1]
+    n_items = len(set(table.columns[_one(table, "item")].tolist()) | set(names or ()))
+    beyond = ranks > max(n_items, lines)
+    if beyond.any():
+        row = int(np.argmax(beyond))
+        raise DataError(
+            f"{table.where(row)}: rank {ranks[row]:g}, but there are {n_items:,} items. If the number says "
+            "that there is no answer, say ",
+            Argument("missing", f"{ranks[row]:g}"),
+            "; otherwise number the ranks 1, 2, …, or name all items with ",
+            Argument("items"),
+        )
 
 
 def without_marks(table: Table, agent: int) -> tuple[Array | None, list[Entry]]:

@@ -6,22 +6,31 @@ asked; of matrices, which may hold anything, a warning tells.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from permix.data.io.column_names import HARDLY_ITEMS, plain
+from permix.data.io.marks import NO_ANSWER
 from permix.data.io.table_columns import Table, numbers
 from permix.data.labels import Array, Label
 from permix.errors import Argument, DataError, Part, PermixWarning
 
 _RANKS = Argument("layout", "ranks")
+_WEIGHT = re.compile(
+    r"w|wt|wts|wgt|wght|weights?|(?:survey|final|sample|sampling|design|case|person|post|p)(?:wt|weights?)"
+)
 _SUMS = frozenset(["total", "totals", "sum", "overall", "mean", "average", "avg", "score", "gesamt", "somme"])
 # Rows in which a column that is not called a sum adds up the others by more than chance.
 _MANY_ROWS = 20
+# Ratings up to here are of a scale of a few steps.
+_MOST_OF_A_SCALE = 10.0
 # How far a mean may be from that of the others: it may be rounded to two places.
 _ROUNDED = 0.0051
+# The worst grade of schools where 1 is the best.
+_WORST_GRADE = 6
 
 
 def set_apart(name: Label) -> tuple[Part, ...]:
@@ -44,6 +53,7 @@ def refuse_beside_ratings(table: Table, places: Sequence[int], called: Collectio
             "item: ",
             *(*set_apart(name), "; if it is an item, call it otherwise"),
         )
+    _refuse_a_weight(table, places)
     for place, what in sums(table, places).items():
         name = table.names[place]
         raise DataError(
@@ -52,11 +62,51 @@ def refuse_beside_ratings(table: Table, places: Sequence[int], called: Collectio
         )
 
 
+def _refuse_a_weight(table: Table, places: Sequence[int]) -> None:
+    """Refuse a column that is called a weight, or whose numbers are of another kind than all others."""
+    for place, why in _of_another_kind(table, places).items():
+        name = table.names[place]
+        raise DataError(
+            f"{table.source}: column {name!r} {why}, and would be an item: if it counts agents, say ",
+            *(Argument("count_column", name), " (whole numbers); else ", *set_apart(name)),
+            "; if it is an item, call it otherwise, or give all items the same scale",
+        )
+
+
+def _of_another_kind(table: Table, places: Sequence[int]) -> dict[int, str]:
+    """Return columns that are called weights, or hold no numbers such as all others hold, and why."""
+    found = {place: numbers(table.columns[place]) for place in places}
+    columns = {place: column for place, column in found.items() if column is not None}
+    columns = {p: each[np.isfinite(each) & ~np.isin(each, NO_ANSWER)] for p, each in columns.items()}
+    columns = {place: column for place, column in columns.items() if len(column) > 2}
+    if len(columns) < 3:
+        return {}
+    letters = sum(len(plain(table.names[place])) == 1 for place in columns)
+    odd: dict[int, str] = {}
+    for place, column in columns.items():
+        name = plain(table.names[place])
+        if _WEIGHT.fullmatch(name) and (len(name) > 1 or letters == 1) and column.min() > 0:
+            odd[place] = "seems to be a weight"
+            continue
+        others = np.concatenate([column for other, column in columns.items() if other != place])
+        low, high = float(others.min()), float(others.max())
+        whole = bool(np.all(others == np.floor(others)))
+        if set(np.unique(others)) == {0.0, 1.0} and column.max() > 1:
+            odd[place] = f"goes up to {column.max():g}, while all others hold 0 and 1"
+        elif whole and high > low and 2 * np.count_nonzero(column != np.floor(column)) > len(column):
+            odd[place] = "holds fractions, while all others hold whole numbers"
+        elif low < high <= _MOST_OF_A_SCALE and np.median(column) > max(12.0, 3.0 * high):
+            odd[place] = f"goes up to {column.max():g}, while all others hold {low:g} to {high:g}"
+    return odd if 2 * len(odd) < len(columns) else {}
+
+
 def refuse_beside_ranks(table: Table, places: Sequence[int], called: Collection[str]) -> None:
     """Refuse a column between ranks that is called as what is known of agents is, unless all fit together."""
     found = _hardly_items(table, places, called)
     columns = [numbers(table.columns[place]) for place in places] if found else []
     ranks = [column for column in columns if column is not None]
+    if not found:
+        _refuse_among_marks(table, places)
     if not found or len(ranks) < len(columns) or _are_strict(np.column_stack(ranks)).all():
         return
     name = table.names[found[0]]
@@ -65,6 +115,14 @@ def refuse_beside_ranks(table: Table, places: Sequence[int], called: Collection[
         "though rows are no rankings with it: ",
         *(*set_apart(name), "; if it is an item, call it otherwise"),
     )
+
+
+def _refuse_among_marks(table: Table, places: Sequence[int]) -> None:
+    """Refuse a weight beside columns of 0 and 1, such as approvals: 1 would be the first rank of several."""
+    columns = [numbers(table.columns[place]) for place in places]
+    marks = [column for column in columns if column is not None and set(np.unique(column)) <= {0.0, 1.0}]
+    if len(marks) == len(columns) - 1 and len(marks) > 1:
+        _refuse_a_weight(table, places)
 
 
 def warn_beside_cells(table: Table, places: Sequence[int]) -> None:
@@ -163,3 +221,42 @@ def refuse_what_may_rate(table: Table, agent: int, rank: int) -> None:
             f"{table.source}: column {name!r} may hold ranks, of which 1 is the best, or ratings, of which "
             "the highest is; call it 'rank' or 'rating'"
         )
+
+
+def refuse_grades(table: Table) -> None:
+    """Ask about lines with a ``grade`` from 1 to 6: of those of schools, 1 is the best in some countries."""
+    for place in table.places("item") and table.places("rating"):
+        given = numbers(table.columns[place])
+        if plain(table.names[place]) != "grade" or given is None or not np.isfinite(given).any():
+            continue
+        if np.nanmin(given) >= 1 and np.nanmax(given) <= _WORST_GRADE:
+            raise DataError(
+                f"{table.source}: of column {table.names[place]!r} the highest number could be the best, or "
+                "1, as in schools. If the highest is, say ",
+                *(Argument("layout", "ratings"), "; if 1 is, write 7 less the grade instead"),
+            )
+
+
+def warn_of_either_direction(table: Table, agent: int, place: int, are_ranks: bool) -> None:
+    """Say how lines are read of which each agent has 1, 2, 3, … once: they may be ranks or ratings."""
+    name, said = table.names[place], numbers(table.columns[place])
+    called = ("preference",) if are_ranks else ("value", "vote", "rating", "score", "points")
+    if said is None or plain(name) not in called:
+        return
+    by_agent: dict[object, list[float]] = {}
+    for who, given in zip(table.columns[agent].tolist(), said.tolist(), strict=True):
+        by_agent.setdefault(who, []).append(given)
+    if max(map(len, by_agent.values())) < 3 or not all(
+        sorted(given) == list(range(1, len(given) + 1)) for given in by_agent.values()
+    ):
+        return
+    read, other = (
+        ("ranks, of which 1 is the best", "rating") if are_ranks else ("ratings, higher is better", "rank")
+    )
+    turned = f"if {'the highest' if are_ranks else '1'} is the best, call the column {other!r}"
+    warnings.warn(
+        f"{table.source}: column {name!r} holds 1, 2, 3, … once for each agent, and is read as {read}; "
+        f"{turned}",
+        PermixWarning,
+        stacklevel=5,
+    )

@@ -10,6 +10,7 @@ import ast
 import html
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from permix.data.io.column_names import BLANKS
@@ -29,6 +30,8 @@ _BETWEEN = re.compile(BLANKS + r"[,;|=~]\s*")
 _OUTSIDE = re.compile(BLANKS + r"[,;|]\s*")
 _LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 _QUOTED = re.compile(r"[\s\[(]*[\"']")
+# A count before a ranking, as in 5: A>B, (5) A>B and 5 A>B.
+_COUNT_BEFORE = re.compile(r"(?:[0-9]{1,15}\s*:|\(\s*[0-9]{1,15}\s*\)|[0-9]{1,15}(?=\s))\s*(\S.*)")
 # Characters of one list that are read.
 MOST_CHARACTERS = 100_000
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
@@ -158,6 +161,22 @@ def _parsed(text: str) -> list[Any] | None:
             continue
         return found if isinstance(found, list) else None
     return None
+
+
+def refuse_counts(table: Table, firsts: Iterable[object], items: Iterable[object]) -> None:
+    """Refuse rankings with a count before them: ``5: A`` is no item where A is one.
+
+    ``firsts`` is the first item of each row, and ``items`` are those of all rows.
+    """
+    known = set(map(str, items))
+    for row, first in enumerate(firsts):
+        found = _COUNT_BEFORE.fullmatch(str(first))
+        if found is not None and found[1] in known:
+            raise DataError(
+                f"{table.where(row)}: {shorten(str(first), 40)!r} seems to be {found[1]!r} with a count "
+                "before it: give counts a column of their own, called count, or write lines '12: A>B' into "
+                "a file .abif; rename the item if the number is part of its name"
+            )
 
 
 def open_brackets(item: str) -> bool:

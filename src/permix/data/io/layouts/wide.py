@@ -10,6 +10,7 @@ import numpy as np
 from permix.data.ballots import Ballots
 from permix.data.io.forms import scales
 from permix.data.io.layouts import detection
+from permix.data.io.layouts.notation import refuse_counts
 from permix.data.io.table_columns import Table, naturals, numbers, numbers_of
 from permix.data.labels import Array, Label, clean_items, encode_items
 from permix.data.preferences import Preferences
@@ -40,6 +41,8 @@ def read_orders(
         row, column = divmod(position, width)
         return f"{table.where(row)}, column {table.names[places[column]]!r}"
 
+    if flat.dtype.kind == "O":
+        refuse_counts(table, flat[::width], flat)
     items, codes = encode_items(flat, names, None, where)
     orders = codes.reshape(-1, width)
     listed = orders >= 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from permix.data.ballots import Entry
+from permix.data.ballots import Entry, no_votes
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 
@@ -36,5 +36,5 @@ def empty_and_idle(blank: int, idle: int) -> list[Entry]:
     if blank:
         audit.append(Entry("ballots without a choice", "left out", blank, left_out=blank))
     if idle:
-        audit.append(Entry("rows with a count of 0", f"left out, {idle} of them", 0))
+        audit.append(no_votes(idle))
     return audit
