@@ -10,9 +10,9 @@ import numpy as np
 from permix.cocluster.cells.choose_family import family_for
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import CategoricalCells, CellFamily, PoissonCells, cell_family
+from permix.cocluster.cells.odd_levels import OTHERS
 from permix.cocluster.chains import Engine
 from permix.cocluster.fit import (
-    OTHERS,
     CoClusterFit,
     drawn,
     estimates,
