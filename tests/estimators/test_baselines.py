@@ -125,7 +125,7 @@ def test_baselines_may_know_other_data():
 def test_words():
     said = in_words(-1.0, {"uniform": -31.0, "one group": -1.0, "empirical": -0.5}, "It")
     assert "exp(30) times as probable as if all answers were equally probable" in said
-    assert "1.00 times as probable as under one group" in said
+    assert "1.000 times as probable as under one group" in said
     assert "0.61 times" in said
 
 

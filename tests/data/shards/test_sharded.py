@@ -298,7 +298,7 @@ def test_what_other_libraries_say_is_told_with_the_shard(tmp_path):
     with pytest.raises(ShardError, match=r"^partition 1: KeyError: 'no such column'$"):
         Sharded([("partition 0", lambda: permix.Rankings.from_orders([[0, 1]])), ("partition 1", broken)])
     (tmp_path / "a.csv").write_text("rank1,rank2\nAnn,Bo\nBo,Ann\n")
-    with pytest.raises(DataError, match=r"a\.csv is given 2 times"):
+    with pytest.raises(DataError, match=r"a\.csv is given twice"):
         read_sharded([tmp_path / "a.csv", tmp_path / "a.csv"])
 
 
