@@ -127,6 +127,22 @@ def test_a_file_is_one_shard_by_whatever_name(tmp_path):
         read_sharded(tmp_path)
 
 
+def test_links_in_a_folder_are_not_left_out_in_silence(tmp_path):
+    folder, other = tmp_path / "votes", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    for name in (folder / "a.csv", other / "b.csv"):
+        name.write_text("rank1,rank2\nAnn,Bo\nBo,Ann\n")
+    (folder / "c.csv").symlink_to(tmp_path / "unmounted" / "c.csv")
+    with pytest.raises(DataError, match=r"c\.csv: there is no file"):
+        read_sharded(folder)
+    (folder / "c.csv").unlink()
+    (folder / "more").symlink_to(other)
+    with pytest.raises(DataError, match="more is a link to a folder, which is not entered"):
+        read_sharded(folder)
+    assert read_sharded([folder / "a.csv", other]).n_agents == 4
+
+
 def test_items_given_are_different(tmp_path):
     (tmp_path / "a.csv").write_text("rank1,rank2\nAnn,Bo\nBo,Ann\n")
     with pytest.raises(DataError, match=r"item 'Ann' is listed twice in items"):

@@ -175,11 +175,17 @@ def _paths(data: Any) -> list[str]:
         with addresses(path):
             names = _found_at(path)
     elif Path(path).is_dir():
+        # Links to folders are not entered, as they may lead back; those to files that are gone are refused.
         names = [
             str(each)
             for each in sorted(Path(path).rglob("*"))
-            if each.is_file() and _is_data(each.relative_to(path))
+            if (each.is_symlink() or each.is_file()) and _is_data(each.relative_to(path))
         ]
+        linked = next((name for name in names if Path(name).is_dir()), None)
+        if linked is not None:
+            raise DataError(
+                f"{linked} is a link to a folder, which is not entered; give both folders in a list"
+            )
     elif any(sign in path for sign in "*?[") and not Path(path).exists():
         names = [name for name in sorted(glob.glob(path, recursive=True)) if _is_data(Path(Path(name).name))]
     else:
