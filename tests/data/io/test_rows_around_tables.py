@@ -52,3 +52,36 @@ def test_somebody_called_n_is_a_person(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("Name,A,B,C\n" + ROWS + "N,1,2,3\n", encoding="utf-8")
     assert permix.read(path, layout="ranks").n_agents == 19
+
+
+NOTES = [
+    *("N=120", "n = 3", "Base: all respondents", "END", "* preliminary", "† without late answers"),
+    *("Data source: city clerk", "Total responses: 3", "3 responses", "Sample size: 3"),
+]
+BALLOTS = {
+    "one.csv": ("ranking\nA>B>C\nB>A>C\nC>A>B\n", {}),
+    "lists.txt": ("A>B>C\nB>A>C\nC>A>B\n", {}),
+    "ranks.csv": ("rank1,rank2,rank3\nA,B,C\nB,A,C\nC,A,B\n", {}),
+    "precincts.csv": ("precinct,rank1,rank2,rank3\nP1,A,B,C\nP2,B,A,C\nP1,C,A,B\n", {}),
+    "ragged.csv": ("A,B,C\nB,A,C\nC,A\n", {"layout": "orders", "header": False}),
+}
+
+
+@pytest.mark.parametrize("note", NOTES)
+@pytest.mark.parametrize("name", BALLOTS)
+def test_notes_below_are_no_candidates(tmp_path, name, note):
+    text, options = BALLOTS[name]
+    path = tmp_path / name
+    path.write_text(f"{text}{note}\n", encoding="utf-8")
+    with pytest.warns(PermixWarning) as told:
+        votes = permix.read(path, **options)
+    assert sorted(votes.items) == ["A", "B", "C"]
+    assert votes.n_agents == 3
+    assert sum("left out" in str(each.message) for each in told) == 1  # said once
+
+
+@pytest.mark.parametrize("ballot", ["N", "Base", "Endive", "Notes", "Star*", "3 Doors"])
+def test_a_last_vote_for_one_that_is_called_like_a_note_counts(tmp_path, ballot):
+    path = tmp_path / "one.csv"
+    path.write_text(f"rank1,rank2\nA,B\nB,A\n{ballot},\n", encoding="utf-8")
+    assert permix.read(path).n_agents == 3

@@ -114,13 +114,17 @@ def recognize(path: PathLike, sheet: str | None = None, said: Said | None = None
     """Return the format of ballots that a file, folder or zip has; None where it is none of them."""
     source = Source(path, sheet, said)
     for each in FORMATS:
-        try:
-            why = each.recognized(source)
-        except csv.Error as error:
-            raise FileFormatError(
-                f"{path}: not a table ({error}); look for quotes that are not closed", path
-            ) from error
-        if why is not None:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                why = each.recognized(source)
+            except csv.Error as error:
+                raise FileFormatError(
+                    f"{path}: not a table ({error}); look for quotes that are not closed", path
+                ) from error
+        if why is not None:  # else the reader that takes the file says the same of it
+            for each_told in told:
+                warnings.warn(each_told.message, each_told.category, stacklevel=4)
             return Recognized(each, source, why)
     return None
 

@@ -380,19 +380,19 @@ def _of_lines(source: Source) -> _Table:
         n_read += 1
         if not row:
             continue
-        number = lines.line_num
+        numbers.append(lines.line_num)
+        rows.append(row)
+    if lines.line_num - before > n_read or "\0" in text:
+        spread = (n for n, row in zip(numbers, rows, strict=True) if any({"\n", "\0"} & set(e) for e in row))
+        raise source.fail(name, f"line {next(spread, 1)}: an entry goes over several lines")
+    last = end_of(source.path, numbers, rows)
+    for number, row in zip(numbers[:last], rows[:last], strict=True):
         if len(row) != len(names):
             way_out = "fill it up" if len(row) < len(names) else "put names with a comma into quotes"
             raise source.fail(
                 name,
                 f"line {number} has {len(row)} fields where the first line has {len(names)}; {way_out}",
             )
-        numbers.append(number)
-        rows.append(row)
-    if lines.line_num - before > n_read or "\0" in text:
-        spread = (n for n, row in zip(numbers, rows, strict=True) if any({"\n", "\0"} & set(e) for e in row))
-        raise source.fail(name, f"line {next(spread, 1)}: an entry goes over several lines")
-    last = end_of(source.path, numbers, rows)
     both = without_names_again(source.path, [0, *numbers[:last]], [names, *rows[:last]], names=True)
     numbers, rows = both[0][1:], both[1][1:]
     while names and not names[-1].strip():

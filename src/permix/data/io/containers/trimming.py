@@ -31,14 +31,21 @@ _RESULT = re.compile(
 _USUAL = frozenset().union(*USUAL_NAMES.values())
 _RANK = re.compile(r"(?:rank|choice|pos|position|place|pref|preference)[0-9]+")
 _LETTER = re.compile(r"[^\W\d_]")
-# Beginnings of notes below tables, which no line of a table has.
+# Notes below tables, which no line of a table has: alone in a line, and nowhere above.
 _NOTE = re.compile(
-    r"(?:sources?|notes?|remarks?|comments?|disclaimer|quelle|anmerkung|fuente|nota)\s*[:.]\s*\S.*"
+    r"(?:(?:data\s+)?sources?|(?:foot)?notes?|remarks?|comments?|disclaimer|quelle|anmerkung|fuente|nota|"
+    r"base|basis|sample(?:\s+size)?|universe|population|weighting)\s*[:.]\s*\S.*"
+    r"|(?:n|base|sample(?:\s+size)?)\s*[=:]\s*[0-9][0-9.,' ]*(?:\s\D*)?"
+    r"|total\s[^:=]*[:=]\s*[0-9][0-9.,' ]*"
+    r"|[0-9][0-9.,]*\s+(?:rows?|records?|responses?|respondents?|ballots?|votes?|entries)\.?"
+    r"|(?:the )?end|eof"
     r"|end of (?:file|data|report|table|document|export)\b.*"
     r"|(?:generated|exported|downloaded|printed|retrieved|(?:last )?updated)\s+(?:on|by|at|from)\b.*"
     r"|(?:copyright\b|©|\(c\)\s|https?://).*",
     re.IGNORECASE | re.DOTALL,
 )
+# What a sign begins that refers to something above: ``* preliminary``, ``† without late answers``.
+_FOOTNOTE = re.compile(r"(?:\*+|†|‡|§|¹|²|³)\s*[^\W\d_].*", re.DOTALL)
 TITLES = "taken for a title and left out"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,\u00a0 ']*%?")
 
@@ -107,8 +114,19 @@ def _width(row: Sequence[str]) -> int:
     return max((place + 1 for place, entry in enumerate(row) if entry), default=0)
 
 
-def end_of(path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]], unit: str = "line") -> int:
-    """Return how many lines there are before notes, totals and blank lines at the end of a table."""
+def end_of(
+    path: PathLike,
+    numbers: Sequence[int],
+    rows: Sequence[Sequence[str]],
+    unit: str = "line",
+    *,
+    lists: bool = False,
+) -> int:
+    """Return how many lines there are before notes, totals and blank lines at the end of a table.
+
+    Of ``lists``, whose lines may have one entry and where numbers may be items, only what reads as a note is
+    left out.
+    """
     last = len(rows)
     while last > 1:
         row = rows[last - 1]
@@ -117,15 +135,22 @@ def end_of(path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]]
             continue
         after_gap = numbers[last - 1] > numbers[last - 2] + 1 or not any(rows[last - 2])
         after_gap = after_gap or _is_total(rows[last - 2], rows[: last - 2])
-        begins = _NOTE.fullmatch(row[0].strip("-=*_ ")) is not None
-        note = (after_gap or begins) and _n_filled(row) == 1 and len(rows[0]) > 1
+        begins = _is_note(row[0])
+        note = begins or (after_gap and len(rows[0]) > 1 and not lists)
+        note = note and _n_filled(row) == 1
         note = note and bool(_LETTER.search(row[0])) and _is_new(row, rows[: last - 1])
-        if not note and not _is_total(row, rows[: last - 1]):
+        if not note and (lists or not _is_total(row, rows[: last - 1])):
             break
         what = "a note" if note else "a line of totals"
         say_left_out(path, [numbers[last - 1]], [row], f"taken for {what} and left out", unit)
         last -= 1
     return last
+
+
+def _is_note(entry: str) -> bool:
+    """Whether an entry reads as a note, whatever stands above it."""
+    told = entry.strip()
+    return _NOTE.fullmatch(told.strip("-=*_ ")) is not None or _FOOTNOTE.fullmatch(told) is not None
 
 
 def _n_filled(row: Sequence[str]) -> int:

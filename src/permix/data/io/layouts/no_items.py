@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from permix.data.cells_codes import ABOVE
 from permix.data.io.column_names import HARDLY_ITEMS, plain
 from permix.data.io.marks import NO_ANSWER
 from permix.data.io.table_columns import Table, numbers
@@ -27,6 +28,8 @@ _SUMS = frozenset(["total", "totals", "sum", "overall", "mean", "average", "avg"
 _MANY_ROWS = 20
 # Ratings up to here are of a scale of a few steps.
 _MOST_OF_A_SCALE = 10.0
+# Columns of lines that may hold ranks or ratings.
+_EITHER = ("preference", "level")
 # How far a mean may be from that of the others: it may be rounded to two places.
 _ROUNDED = 0.0051
 # The worst grade of schools where 1 is the best.
@@ -91,7 +94,10 @@ def _of_another_kind(table: Table, places: Sequence[int]) -> dict[int, str]:
         others = np.concatenate([column for other, column in columns.items() if other != place])
         low, high = float(others.min()), float(others.max())
         whole = bool(np.all(others == np.floor(others)))
-        if set(np.unique(others)) == {0.0, 1.0} and column.max() > 1:
+        coded = set(np.unique(column)) <= {0.0, 1.0, *ABOVE} and 2 * np.count_nonzero(column > 1) < len(
+            column
+        )
+        if set(np.unique(others)) == {0.0, 1.0} and column.max() > 1 and not coded:
             odd[place] = f"goes up to {column.max():g}, while all others hold 0 and 1"
         elif whole and high > low and 2 * np.count_nonzero(column != np.floor(column)) > len(column):
             odd[place] = "holds fractions, while all others hold whole numbers"
@@ -208,10 +214,13 @@ def refuse_a_stranger(table: Table, wide: list[int], ranks: Array) -> None:
 
 
 def refuse_what_may_rate(table: Table, agent: int, rank: int) -> None:
-    """Ask about lines with a ``preference`` that do not go 1, 2, 3, … for each agent: they may be ratings."""
+    """Ask about lines with a ``preference`` or ``level`` that do not go 1, 2, 3, … for each agent.
+
+    They may be ratings.
+    """
     name = table.names[rank]
     ranks = numbers(table.columns[rank])
-    if plain(name) != "preference" or ranks is None:
+    if plain(name) not in _EITHER or ranks is None:
         return
     by_agent: dict[object, list[float]] = {}
     for who, given in zip(table.columns[agent].tolist(), ranks.tolist(), strict=True):
@@ -240,7 +249,7 @@ def refuse_grades(table: Table) -> None:
 def warn_of_either_direction(table: Table, agent: int, place: int, are_ranks: bool) -> None:
     """Say how lines are read of which each agent has 1, 2, 3, … once: they may be ranks or ratings."""
     name, said = table.names[place], numbers(table.columns[place])
-    called = ("preference",) if are_ranks else ("value", "vote", "rating", "score", "points")
+    called = _EITHER if are_ranks else ("value", "vote", "rating", "score", "points")
     if said is None or plain(name) not in called:
         return
     by_agent: dict[object, list[float]] = {}
