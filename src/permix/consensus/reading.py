@@ -37,6 +37,10 @@ def how_it_was_read(votes: Any) -> str:
     table = known.get("TABLE")
     if isinstance(table, dict) and table.get("agent"):
         parts.append(f"{table['agent']} names the agents")
+    if isinstance(table, dict) and table.get("count"):
+        parts.append(f"{table['count']} counts them")
+    if isinstance(table, dict) and table.get("contest"):
+        parts.append(f"the contest is {table['contest']}")
     others = known.get("OTHER COLUMNS")
     apart = [*(votes.covariates or ()), *(others if isinstance(others, list) else ())]
     if apart:

@@ -31,7 +31,7 @@ from permix.data.io.headers import (
     warn_of_no_header,
 )
 from permix.data.io.layouts import comparisons, detection, lists, no_items
-from permix.data.io.layouts.counts import could_count, counts_of, refuse_what_may_count
+from permix.data.io.layouts.counts import counts_of, refuse_what_may_count
 from permix.data.io.layouts.long import (
     FILL,
     agents_of_rows,
@@ -48,6 +48,7 @@ from permix.data.io.layouts.wide import (
     refuse_numbers_among_names,
 )
 from permix.data.io.marks import refuse_sets
+from permix.data.io.roles import refuse_items_said, roles_of, with_items
 from permix.data.io.table_columns import Table, decimal_points, missing_mask, numbers
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
@@ -78,6 +79,7 @@ def from_frame(
     contest: str | None = None,
     categories: Iterable[str] | None = None,
     missing: Missing = None,
+    item_columns: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -124,6 +126,9 @@ def from_frame(
         For ratings in words: all words, best first. Left out, what the words say.
     missing : number, str, or a list of these, optional
         Values that stand for no answer, such as -1 or 99, in columns of items, ranks or ratings.
+    item_columns : name or sequence of names
+        Columns that are items though they are called as something else is, such as Weight, Votes or
+        Education, where each column is an item.
 
     Returns
     -------
@@ -141,7 +146,7 @@ def from_frame(
     """
     table = Table.of_frame(frame)
     about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns, contest, categories)
-    votes: Rankings | Preferences = from_table(table, layout, items, *about, missing)
+    votes: Rankings | Preferences = from_table(table, layout, items, *about, missing, item_columns)
     return votes
 
 
@@ -254,6 +259,7 @@ def from_table(
     contest: str | None = None,
     categories: Iterable[str] | None = None,
     missing: Missing = None,
+    item_columns: Label | Iterable[Label] = (),
     note: dict[str, Any] | None = None,
     marks: bool = False,
 ) -> Any:
@@ -265,6 +271,7 @@ def from_table(
     """
     note = {} if note is None else note
     table, beside = table.without(ignore).set_apart(group_columns)
+    table = with_items(table, item_columns)
     places = [place for place, name in enumerate(table.names) if detection.is_place(name)]
     column = contest_column(table.names, table.columns, table.places("item") or places)
     if column is not None:
@@ -289,29 +296,20 @@ def from_table(
     if table.n_rows == 0:
         raise NoRows(f"{table.source}: there are no rows")
     names = None if items is None else clean_items(items)
-    count = table.find(count_column, "count")
-    if count is not None and count_column is None and not could_count(table, count):
-        others = [
-            name for place, name in enumerate(table.names) if place not in (count, *table.places("agent"))
-        ]
-        count = count if all(map(detection.is_place, others)) else None
-    counts: Array = np.ones(table.n_rows, dtype=np.int64)
-    if count is not None:
-        table, counts, counted = counts_of(table, count)
-        beside = {name: column[counted] for name, column in beside.items()}
-    covariates = from_text(beside)
-    agent = table.find(agent_column, "agent")
-    if agent is None and agent_column is None and table.names[:1] == [""]:
-        agent = 0
-    for place, name in enumerate(table.names):
-        if name == "" and place != agent:
+    agent, count, mark, wide = roles_of(table, layout, agent_column, count_column)
+    for place in wide:
+        if table.names[place] == "":
             raise DataError(
                 f"{table.source}: column {place + 1} has no name; name it, so that it is clear whether it is "
                 "a place, an item or something else"
             )
     note["TABLE"]["agent"] = None if agent is None else str(table.names[agent])
-    mark = table.find(None, "unlisted")
-    wide = [place for place in range(len(table.names)) if place not in (count, agent, mark)]
+    note["TABLE"]["count"] = None if count is None else str(table.names[count])
+    counts: Array = np.ones(table.n_rows, dtype=np.int64)
+    if count is not None:
+        table, counts, counted = counts_of(table, count)
+        beside = {name: column[counted] for name, column in beside.items()}
+    covariates = from_text(beside)
     if missing is not None:
         codes = MissingCodes(missing)
         holds = set(wide) - set(table.places("item"))
@@ -330,6 +328,7 @@ def from_table(
                 *(", or, if it counts agents or names them, say ", Argument("count_column", others[0])),
                 *(" or ", Argument("agent_column", others[0])),
             )
+        refuse_items_said(table, item_columns, "a column holds whole rankings")
         note["LAYOUT"] = "a ranking in each cell"
         spoken = _Spoken.of(table, wide, counts, covariates)
         table, counts, covariates = spoken.table, spoken.counts, spoken.covariates
@@ -348,6 +347,7 @@ def from_table(
         no_items.refuse_what_may_rate(table, agent, long_rank)
         if layout == "auto":
             no_items.warn_of_either_direction(table, agent, long_rank, are_ranks=True)
+        refuse_items_said(table, item_columns, "each row is the rank of one item")
         note["LAYOUT"] = "ranks, one a line"
         refuse_ranks_beyond(table, agent, long_rank, names)
         kept, left_out = without_marks(table, agent)
@@ -373,6 +373,8 @@ def from_table(
     if layout == "pairs" and comparisons.winners_tied(table):
         layout = "matches"
     note["LAYOUT"] = layout
+    if layout != "ranks" and (layout != "ratings" or table.places("item")):
+        refuse_items_said(table, item_columns, f"the layout is {layout}")
     if layout in (*comparisons.COMPARED, "pairs") or (layout == "ratings" and table.places("item")):
         refuse_what_may_count(table, set(unread) - set(table.places("rating")))
     if layout in comparisons.COMPARED:
