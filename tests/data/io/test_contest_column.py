@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import permix
-from permix.errors import DataError
+from permix.consensus.reading import how_it_was_read
+from permix.errors import DataError, PermixWarning
 
 RANKS = "{},rank1,rank2\nMayor,a,b\nMayor,b,a\nMayor,b,\nClerk,x,y\nClerk,y,x\n"
 LONG = "{},ballot,rank,candidate\nMayor,1,1,a\nMayor,1,2,b\nMayor,2,1,b\nClerk,1,1,x\nClerk,1,2,y\n"
@@ -30,3 +31,71 @@ def test_what_voters_are_is_no_contest(tmp_path, text):
     path = tmp_path / "x.csv"
     path.write_text(text, encoding="utf-8")
     assert permix.read(path).n_agents == 3
+
+
+# Contests that share a candidate, with a blank cell, or called otherwise.
+SHARED = "{},rank1,rank2\nMayor,a,b\nMayor,b,a\nMayor,c,a\nClerk,x,y\nClerk,y,x\nClerk,a,x\n"
+SAYING = ["contest", "Contest Name", "election"]
+PERHAPS = ["race", "office", "seat", "position", "question", "measure", "category", "award", "poll", "ward"]
+
+
+@pytest.mark.parametrize("name", [*SAYING, *PERHAPS])
+@pytest.mark.parametrize("rank", ["rank", "pos"])
+def test_contests_that_share_a_candidate_are_asked_for(tmp_path, name, rank):
+    path = tmp_path / "x.csv"
+    path.write_text(SHARED.format(name).replace("rank", rank), encoding="utf-8")
+    with pytest.raises(DataError, match=rf"has 2 contests.*group_columns=\['{name}'\].*ignore='{name}'"):
+        permix.read(path)
+    assert sorted(permix.read(path, contest="Mayor").items) == ["a", "b", "c"]
+    assert sorted(permix.read(path, ignore=[name]).items) == ["a", "b", "c", "x", "y"]
+    assert permix.read(path, group_columns=[name]).covariates.column(name).codes()[1] == ("Mayor", "Clerk")
+
+
+@pytest.mark.parametrize("name", SAYING)
+def test_a_column_called_contest_asks_though_all_candidates_stand_in_all(tmp_path, name):
+    path = tmp_path / "x.csv"
+    path.write_text(f"{name},rank1,rank2\n2019,a,b\n2019,b,a\n2021,b,a\n2021,a,b\n", encoding="utf-8")
+    with pytest.raises(DataError, match="has 2 contests: 2019, 2021"):
+        permix.read(path)
+    lists = tmp_path / "lists.csv"
+    lists.write_text(f"{name},ranking\n2019,a>b\n2019,b>a\n2021,b>a\n", encoding="utf-8")
+    with pytest.raises(DataError, match="has 2 contests: 2019, 2021"):
+        permix.read(lists)
+    assert permix.read(lists, contest="2019").n_agents == 2
+
+
+@pytest.mark.parametrize("name", PERHAPS)
+def test_a_column_called_race_asks_not_where_candidates_stand_in_all(tmp_path, name):
+    """The broken twin, which asks by the name alone, would refuse what voters are."""
+    path = tmp_path / "x.csv"
+    rows = ["white,a,b", "black,b,a", "white,b,c", "asian,a,c", "black,c,a", "asian,b,a", "white,c,b"]
+    path.write_text(f"{name},rank1,rank2\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    votes = permix.read(path)
+    assert votes.n_agents == 7
+    assert f"set apart: {name}" in how_it_was_read(votes)
+
+
+@pytest.mark.parametrize("rank", ["rank", "pos"])
+def test_rows_that_name_no_contest_are_said(tmp_path, rank):
+    path = tmp_path / "x.csv"
+    path.write_text(RANKS.format("Contest").replace("rank", rank) + ",a,b\n", encoding="utf-8")
+    with pytest.raises(DataError, match="has 2 contests: Mayor, Clerk"):
+        permix.read(path)
+    with pytest.warns(PermixWarning, match="1 of 6 rows name no contest in column 'Contest', and are left"):
+        votes = permix.read(path, contest="Mayor")
+    assert votes.n_agents == 3
+    assert "the contest is Mayor" in how_it_was_read(votes)
+
+
+def test_any_column_whose_candidates_are_all_apart_is_asked_about(tmp_path):
+    path = tmp_path / "x.csv"
+    text = "Wahlkreis,rank1,rank2\n1,a,b\n1,b,a\n2,x,y\n2,y,x\n"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match="has 2 contests: 1, 2"):
+        permix.read(path)
+    many = text.replace("1,a,b\n", "1,a,b\n" * 3000)  # as where the file is sorted
+    path.write_text(many, encoding="utf-8")
+    with pytest.raises(DataError, match="has 2 contests: 1, 2"):
+        permix.read(path)
+    path.write_text(text + "2,a,y\n", encoding="utf-8")
+    assert permix.read(path).n_agents == 5

@@ -32,7 +32,7 @@ class Roles(NamedTuple):
     """Places of the columns that have a role; ``wide`` are all others."""
 
     agent: int | None
-    count: int | None
+    counts: int | None
     mark: int | None  # says of each row whether items that are not listed are below or unknown
     wide: list[int]
 

@@ -17,8 +17,15 @@ import numpy as np
 from permix.data.attributes import Attributes, from_text
 from permix.data.ballots import Ballots, Entry
 from permix.data.cells_codes import Missing, MissingCodes
-from permix.data.io.ballots.contest_column import contest_column
+from permix.data.io.ballots.contest_column import (
+    ContestColumn,
+    candidates_of_lists,
+    contest_column,
+    known_columns,
+    rows_of,
+)
 from permix.data.io.ballots.contests import chosen_contest
+from permix.data.io.column_names import LONG_RANKS, plain
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.forms import rank_words, surveys
 from permix.data.io.headers import (
@@ -272,16 +279,20 @@ def from_table(
     note = {} if note is None else note
     table, beside = table.without(ignore).set_apart(group_columns)
     table = with_items(table, item_columns)
-    places = [place for place, name in enumerate(table.names) if detection.is_place(name)]
-    column = contest_column(table.names, table.columns, table.places("item") or places)
+    column = _contest_column(table, layout, agent_column, count_column)
     if column is not None:
-        at, contests = column
-        chosen = chosen_contest({name: name for name in contests}, contest, table.source)
-        rows = np.array([row for row, said in enumerate(table.columns[at]) if str(said).strip() == chosen])
-        table = table.take(rows).without([table.names[at]])
+        named = {name: name for name in column.contests}
+        chosen = chosen_contest(named, contest, table.source, way_out=column.way_out())
+        rows = rows_of(table.columns[column.place], chosen)
+        if column.n_blank:
+            said = f"{table.source}: {column.n_blank:,} of {table.n_rows:,} rows name no contest in column "
+            warnings.warn(f"{said}{column.name!r}, and are left out", PermixWarning, stacklevel=4)
+        table = table.take(rows).without([table.names[column.place]])
         beside = {name: entries[rows] for name, entries in beside.items()}
         contest = None
     note["TABLE"] = {"columns": [str(name) for name in table.names], "agent": None}
+    if column is not None:
+        note["TABLE"]["contest"] = chosen
     if layout in ("auto", "orders", "ranks", "ratings"):
         table, of_form = surveys.answers_of(table, contest, agent_column, count_column)
         if of_form:
@@ -436,6 +447,22 @@ def from_table(
         # The line that called the reader.
         warnings.warn(f"{said}kept. Drop one if it is the same ballot twice", PermixWarning, stacklevel=3)
     return result
+
+
+def _contest_column(
+    table: Table, layout: str, agent_column: object, count_column: object
+) -> ContestColumn | None:
+    """Return the column that says of which contest a row is, in a table whose entries are items."""
+    item, rated = table.places("item"), table.places("rating")
+    places = [place for place, name in enumerate(table.names) if detection.is_place(name)]
+    candidates = item or places or candidates_of_lists(table.names, table.columns)
+    if not candidates or layout in comparisons.COMPARED:
+        return None
+    roles = {table.names[at] for role in ("agent", "count") for at in table.places(role)}
+    names = known_columns(table.names, {agent_column, count_column, *roles, *table.items})
+    ranked = [at for at, name in enumerate(names) if item and plain(name) in LONG_RANKS]
+    names = ["" if at in (*ranked, *rated) else name for at, name in enumerate(names)]
+    return contest_column(names, table.columns, candidates, of_lines=bool(item))
 
 
 class _Spoken(NamedTuple):
