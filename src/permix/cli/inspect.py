@@ -94,6 +94,9 @@ def show_info(options: ReadOptions, as_json: bool, values: Mapping[str, Any]) ->
         ["", ""],
         [[name.replace("_", " "), _readable(value)] for name, value in facts.items() if name not in skip],
     )
+    reading = part("permix.consensus.reading:how_it_was_read")(votes)
+    if reading:
+        say(reading)
     print_cleaning(cleaning_report(votes), int(votes.n_agents))
     chosen = facts["first_choices"]
     if not chosen:

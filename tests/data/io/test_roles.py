@@ -103,3 +103,15 @@ def test_columns_are_no_items_where_entries_are(read, names, row):
         read(names, np.array([row, row], dtype=object), item_columns=names[0])
     with pytest.raises(DataError, match="no column 'z'"):
         read(names, np.array([row, row], dtype=object), item_columns="z")
+
+
+def test_the_reading_says_the_range_and_what_is_not_used(read):
+    votes = read(["A", "B", "C"], RATED[:, :3], layout="ratings")
+    assert "ratings from 1 to 5, the highest is the best" in how_it_was_read(votes)
+    long = [
+        (row, item, value, "x")
+        for row, values in enumerate(RATED.tolist())
+        for item, value in enumerate(values)
+    ]
+    votes = read(["agent", "item", "rating", "genre"], np.array(long, dtype=object))
+    assert how_it_was_read(votes).endswith("agent names the agents; not used: genre.")

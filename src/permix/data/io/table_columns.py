@@ -84,9 +84,11 @@ class Table(NamedTuple):
         if len(places) > 1:
             found = " and ".join(repr(self.names[place]) for place in places)
             named = Argument(f"{role}_column")
-            is_item = ("; if the other is an item, ", Argument("item_columns", [self.names[places[-1]]]))
+            named_items = (", or say which is an item with ", Argument("item_columns"))
             way_out = (
-                ("name it with ", named, *is_item) if role in ("agent", "count") else ("rename the other",)
+                ("name it with ", named, *named_items)
+                if role in ("agent", "count")
+                else ("rename the other",)
             )
             raise DataError(f"{self.source}: {found} could both be the {role}; ", *way_out)
         return places[0] if places else None

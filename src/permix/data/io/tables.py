@@ -360,6 +360,7 @@ def from_table(
             no_items.warn_of_either_direction(table, agent, long_rank, are_ranks=True)
         refuse_items_said(table, item_columns, "each row is the rank of one item")
         note["LAYOUT"] = "ranks, one a line"
+        note["TABLE"] |= _unread(table, wide, [long_rank, *table.places("item")])
         refuse_ranks_beyond(table, agent, long_rank, names)
         kept, left_out = without_marks(table, agent)
         if kept is not None:
@@ -410,9 +411,14 @@ def from_table(
         table, counts = spoken.table, spoken.counts
         about = {"counts": counts, "agents": None if agent is None else table.filled(agent, FILL)}
         below = _below(table, mark, unlisted or "unknown")
+        note["TABLE"] |= _range_of(table, wide)
         return spoken.told(read_wide_ratings(table, names, wide, below, categories, **about))
     if layout in _LONG:
         ids, nobody = agents_of_rows(table, agent, layout)
+        read = [at for role in _LONG[layout][1:] for at in table.places(role)]
+        note["TABLE"] |= _unread(table, wide, read)
+        if layout == "ratings":
+            note["TABLE"] |= _range_of(table, table.places("rating"))
         if layout == "pairs":
             found = read_pairs(table, names, ids, counts, on_cycle)
         else:
@@ -447,6 +453,23 @@ def from_table(
         # The line that called the reader.
         warnings.warn(f"{said}kept. Drop one if it is the same ballot twice", PermixWarning, stacklevel=3)
     return result
+
+
+def _unread(table: Table, wide: Iterable[int], read: Iterable[int]) -> dict[str, list[str]]:
+    """Return the columns of a long table that no layout reads, where there are some."""
+    known = set(read)
+    left = [str(table.names[place]) for place in wide if place not in known]
+    return {"unread": left} if left else {}
+
+
+def _range_of(table: Table, places: Iterable[int]) -> dict[str, float]:
+    """Return the ends of ratings that are numbers."""
+    columns = [numbers(table.columns[place]) for place in places]
+    known = [each[np.isfinite(each)] for each in columns if each is not None]
+    if len(known) < len(columns) or not any(map(len, known)):
+        return {}
+    said = np.concatenate(known)
+    return {"from": float(said.min()), "to": float(said.max())}
 
 
 def _contest_column(

@@ -85,9 +85,15 @@ class Recognized(NamedTuple):
         Where an id comes back all the time, it stands for no ballot, as where the numbers were taken out.
         """
         ids = [] if found.agents is None else list(map(str, found.agents.tolist()))
-        n = len(set(ids))
+        if len(set(ids)) == len(ids):
+            return
+        # Machines and batches may number their ballots each from 1.
+        whole = list(
+            zip(ids, *(map(str, column.tolist()) for column in found.covariates.values()), strict=True)
+        )
+        n = len(set(whole))
         if n < len(ids) <= 2 * n:
-            first = next(each for each, times in Counter(ids).items() if times > 1)
+            first = next(each for each, times in Counter(whole).items() if times > 1)[0]
             several = len(ids) - n
             have = "ballot has" if several == 1 else "ballots have"
             warnings.warn(
