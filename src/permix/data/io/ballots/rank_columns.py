@@ -27,7 +27,7 @@ from permix.data.io.containers.text import said_delimiter
 from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out, without_names_again
 from permix.data.io.layouts.counts import POINTS, may_count, without_marks
 from permix.data.io.layouts.detection import joined_items
-from permix.data.io.marks import codes_among, refuse_sets, says_nobody, says_several
+from permix.data.io.marks import codes_among, is_write_in, refuse_sets, says_nobody, says_several
 from permix.data.labels import Array
 from permix.errors import Argument, DataError, Part, PermixWarning
 
@@ -58,11 +58,6 @@ MOST_CHARACTERS = 500  # of a name that may say a rank
 MOST_COLUMNS = 10_000
 # Codes of entries at a rank that are no candidates, besides UNNAMED: a word for nothing, and nothing.
 MARK, BLANK = -2, -3
-
-
-def is_write_in(name: str) -> bool:
-    """Whether a name says that it stands for people who were written in."""
-    return "writein" in plain(name) or plain(name) == "uwi"
 
 
 def is_nothing(text: str) -> bool:
