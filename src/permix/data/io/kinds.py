@@ -50,8 +50,8 @@ def kind_of(path: PathLike) -> Kind:
     source = Source(path)
     if _HTML.match(source.head.decode("utf-8-sig", errors="replace")):
         raise DataError(
-            f"{path}: a web page (HTML), whatever it is called; open it in a spreadsheet, and save its table as "
-            ".csv or .xlsx"
+            f"{path}: a web page (HTML), whatever it is called; open it in a spreadsheet, and save its table "
+            "as .csv or .xlsx"
         )
     if ending in TABLES:
         if ending in TEXT_TABLES and _PREFLIB.match(_text(source)):
