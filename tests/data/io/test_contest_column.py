@@ -99,3 +99,45 @@ def test_any_column_whose_candidates_are_all_apart_is_asked_about(tmp_path):
         permix.read(path)
     path.write_text(text + "2,a,y\n", encoding="utf-8")
     assert permix.read(path).n_agents == 5
+
+
+TOPICS = [
+    (user, topic, item, rank) for user in range(4) for topic in "xy" for rank, item in enumerate("abc", 1)
+]
+
+
+@pytest.mark.parametrize("name", ["topic", "round", "Kategorie"])
+def test_a_column_within_which_ranks_come_once_is_asked_about(tmp_path, name):
+    """Each agent gives each rank twice, once in each topic; with real ties no column tells them apart."""
+    path = tmp_path / "x.csv"
+    text = f"user,{name},item,rank\n" + "".join(f"{u},{t},{i}{t},{r}\n" for u, t, i, r in TOPICS)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=rf"has 2 contests: x, y.*group_columns=\['{name}'\]"):
+        permix.read(path)
+    assert sorted(permix.read(path, contest="x").items) == ["ax", "bx", "cx"]
+    path.write_text(text.replace(",1\n", ",2\n"), encoding="utf-8")  # ties within a topic
+    assert len(permix.read(path).items) == 6
+
+
+def test_a_second_table_below_is_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    first = "rank1,rank2\na,b\nb,a\na,c\nc,a\n"
+    path.write_text(first + "\nrank1,rank2\nx,y\ny,x\nx,z\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 7: the names of the columns come once more"):
+        permix.read(path)
+    path.write_text(first + "\nrank1,rank2\na,b\nc,b\nb,d\n", encoding="utf-8")
+    with pytest.warns(PermixWarning, match="once more and left out"):
+        assert permix.read(path).n_agents == 7
+    people = "voter,A,B\n" + "".join(f"v{i},{1 + i % 2},{2 - i % 2}\n" for i in range(4))
+    path.write_text(people + people.replace("\nv", "\nw"), encoding="utf-8")
+    with pytest.warns(PermixWarning, match="once more and left out"):
+        assert permix.read(path).n_agents == 8
+    path.write_text(people + "\n" + people.replace("A,B", "X,Y"), encoding="utf-8")
+    with pytest.raises(DataError, match=r"'(X|Y)' stands in a column of numbers"):
+        permix.read(path)
+
+
+def test_counts_with_thousands_called_ballots_are_no_lists(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('rank1,rank2,ballots\na,b,"1,234"\nb,a,"2,001"\n', encoding="utf-8")
+    assert permix.read(path).n_agents == 3235

@@ -23,6 +23,7 @@ from permix.data.io.ballots.contest_column import (
     contest_column,
     known_columns,
     rows_of,
+    separating_column,
 )
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.column_names import LONG_RANKS, plain
@@ -485,7 +486,12 @@ def _contest_column(
     names = known_columns(table.names, {agent_column, count_column, *roles, *table.items})
     ranked = [at for at, name in enumerate(names) if item and plain(name) in LONG_RANKS]
     names = ["" if at in (*ranked, *rated) else name for at, name in enumerate(names)]
-    return contest_column(names, table.columns, candidates, of_lines=bool(item))
+    found = contest_column(names, table.columns, candidates, of_lines=bool(item))
+    agents = table.places("agent") if agent_column is None else [table.named(agent_column, " for the agent")]
+    if found is None and item and len(ranked) == 1 and len(agents) == 1:
+        others = ["" if at in (*item, *agents) else name for at, name in enumerate(names)]
+        found = separating_column(others, table.columns, agents[0], ranked[0])
+    return found
 
 
 class _Spoken(NamedTuple):

@@ -87,6 +87,36 @@ def contest_column(
     return None
 
 
+def separating_column(
+    names: Sequence[Label], columns: Sequence[Any], agent: int, rank: int
+) -> ContestColumn | None:
+    """Return a column within whose values no agent gives a rank twice, where half of the agents do otherwise.
+
+    A row holds an agent, a candidate and its rank; a column called "" is left alone.
+
+    Examples
+    --------
+    >>> columns = [["v", "v", "w", "w"], ["1", "1", "1", "1"], ["x", "y", "x", "y"]]
+    >>> separating_column(["", "", "topic"], columns, agent=0, rank=1).contests
+    ['x', 'y']
+    """
+    said = [str(entry) for entry in columns[rank]]
+    agents = [str(entry) for entry in columns[agent]]
+    ranked = Counter(each for each in zip(agents, said, strict=True) if not is_blank(each[1]))
+    tied = {each for (each, _), n in ranked.items() if n > 1}
+    if len(tied) < 2 or 2 * len(tied) < len(set(agents)):
+        return None
+    for place, name in enumerate(names):
+        entries = [str(entry).strip() for entry in columns[place]]
+        found = [entry for entry in dict.fromkeys(entries) if entry]
+        if name == "" or place in (agent, rank) or not 1 < len(found) <= MOST_CONTESTS:
+            continue
+        within = zip(agents, entries, said, strict=True)
+        if max(Counter(each for each in within if not is_blank(each[2])).values()) == 1:
+            return ContestColumn(place, str(name), found, entries.count(""))
+    return None
+
+
 def candidates_of_lists(names: Sequence[Label], columns: Sequence[Any]) -> list[int]:
     """Return the columns that hold a whole ranking in each cell, by their names and signs of order."""
     return [

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.text_files import PathLike, shorten
-from permix.errors import PermixWarning
+from permix.errors import DataError, PermixWarning
 
 # Lines before a table that may be titles.
 MOST_TITLES = 20
@@ -36,7 +36,7 @@ _NOTE = re.compile(
     r"(?:(?:data\s+)?sources?|(?:foot)?notes?|remarks?|comments?|disclaimer|quelle|anmerkung|fuente|nota|"
     r"base|basis|sample(?:\s+size)?|universe|population|weighting)\s*[:.]\s*\S.*"
     r"|(?:n|base|sample(?:\s+size)?)\s*[=:]\s*[0-9][0-9.,' ]*(?:\s\D*)?"
-    r"|total\s[^:=]*[:=]\s*[0-9][0-9.,' ]*"
+    r"|(?:grand\s+|sub)?totals?\b(?:[^:=]*[:=])?\s*[0-9][0-9.,' ]*"
     r"|[0-9][0-9.,]*\s+(?:rows?|records?|responses?|respondents?|ballots?|votes?|entries)\.?"
     r"|(?:the )?end|eof"
     r"|end of (?:file|data|report|table|document|export)\b.*"
@@ -75,10 +75,27 @@ def without_names_again(
     if first not in rows[1:] or not (names or _are_names(first, [row for row in rows if row != first])):
         return numbers, rows
     again = [at for at, row in enumerate(rows) if at and row == first]
+    _refuse_another_table(path, rows, again[0], numbers[again[0]], unit)
     lines, same = [numbers[at] for at in again], [rows[at] for at in again]
     say_left_out(path, lines, same[:1], "taken for the names of the columns once more and left out", unit)
     kept = [at for at, row in enumerate(rows) if not at or row != first]
     return [numbers[at] for at in kept], [rows[at] for at in kept]
+
+
+def _refuse_another_table(
+    path: PathLike, rows: Sequence[Sequence[str]], at: int, number: int, unit: str
+) -> None:
+    """Refuse names of columns that come once more where nothing below stands above, as of another contest."""
+    parts = [
+        Counter(entry for row in part for entry in row if entry) for part in (rows[1:at], rows[at + 1 :])
+    ]
+    entries = [{each for each in part if not _NUMBER.fullmatch(each)} - set(rows[0]) for part in parts]
+    again = [sum(1 for each in found if part[each] > 1) for found, part in zip(entries, parts, strict=True)]
+    if min(again) > 1 and not entries[0] & entries[1]:
+        raise DataError(
+            f"{path}, {unit} {number}: the names of the columns come once more, and no entry below them "
+            "stands above: another table seems to begin, such as one of another contest; put each into a file"
+        )
 
 
 def _are_names(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from permix.data.io.column_names import BLANKS, LISTS, plain
 from permix.data.io.layouts import notation
 from permix.data.io.layouts.comparisons import holds_verdicts
+from permix.data.io.layouts.counts import holds_counts
 from permix.data.io.layouts.detection import position
 from permix.data.io.marks import is_mark, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, naturals
@@ -46,7 +47,7 @@ def with_lists(table: Table, layout: str) -> Table:
             continue  # one item of an ordering, whatever marks are in its name
         if layout == "auto" and holds_verdicts(table, place):
             continue
-        if place in roles and plain(called) not in LISTS:
+        if place in roles and (plain(called) not in LISTS or holds_counts(table, place)):
             continue
         named = said or table.numbered or plain(called) in LISTS
         if named and layout == "auto":
