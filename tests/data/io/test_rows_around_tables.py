@@ -85,3 +85,34 @@ def test_a_last_vote_for_one_that_is_called_like_a_note_counts(tmp_path, ballot)
     path = tmp_path / "one.csv"
     path.write_text(f"rank1,rank2\nA,B\nB,A\n{ballot},\n", encoding="utf-8")
     assert permix.read(path).n_agents == 3
+
+
+LONE = ["Confidential", "Weighted by age and gender", "Report generated 2024-05-01"]
+
+
+@pytest.mark.parametrize("note", LONE)
+@pytest.mark.parametrize("name", BALLOTS.keys() - {"ragged.csv"})
+def test_a_last_line_that_stands_alone_is_said(tmp_path, name, note):
+    text, options = BALLOTS[name]
+    path = tmp_path / name
+    path.write_text(text + note + "," * text.partition("\n")[0].count(",") + "\n", encoding="utf-8")
+    with pytest.warns(PermixWarning, match=rf"line [45] holds '{note}' alone, which stands nowhere else"):
+        permix.read(path, **options)
+
+
+def test_last_votes_for_one_alone_are_silent_where_others_are(tmp_path, recwarn):
+    path = tmp_path / "x.csv"
+    path.write_text("rank1,rank2\nA,B\nB,A\nC,\nA,B\nDora,\n", encoding="utf-8")
+    assert permix.read(path).n_agents == 5
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("end", ["N,120,", "Base,5,5", "Respondents,5,"])
+def test_numbers_below_names_are_a_line_of_totals(tmp_path, end):
+    path = tmp_path / "x.csv"
+    path.write_text(f"rank1,rank2,rank3\nA,B,C\nB,A,C\nC,B,A\nC,A,B\n{end}\n", encoding="utf-8")
+    with pytest.warns(PermixWarning, match=r"line 6 .* is taken for a line of totals and left out"):
+        assert permix.read(path).n_agents == 4
+    text = "rank1,rank2,rank3\nA,B,7\nB,7,C\nC,B,7\nC,7,B\nN,7,A\n"  # an item called by a number
+    path.write_text(text, encoding="utf-8")
+    assert permix.read(path).n_agents == 5

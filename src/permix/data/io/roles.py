@@ -106,7 +106,7 @@ def _is_item(table: Table, place: int, votes: list[int], layout: str, role: str)
     columns = [column for column in found if column is not None]
     if len(columns) < len(votes):  # words: of a scale, or of something else
         return here is None and layout == "ratings" and not columns and could_be_scale(table, [place, *votes])
-    if here is None or not np.isfinite(here).any():
+    if here is None or not np.nan_to_num(here).any():
         return False
     if layout != "ratings":
         verdict = _by_ranks(np.column_stack(columns), here)
@@ -146,11 +146,13 @@ def _by_ranks(others: Array, here: Array) -> bool | None:
 
 
 def _same_scale(others: Array, here: Array) -> bool:
-    """Whether the numbers of a column are such as others hold: between their ends, or a step above."""
+    """Whether the numbers of a column are such as others hold: between their ends, or a step beside."""
     known, said = others[np.isfinite(others)], here[np.isfinite(here)]
     if not len(known):
         return False
     low, high = float(known.min()), float(known.max())
-    top = high + 1.0 if high > 1.0 and np.all(known == np.floor(known)) else high
-    steps = np.all(known == np.floor(known)) and not np.all(said == np.floor(said))
-    return bool(min(low, 1.0) <= said.min() and said.max() <= top and not steps)
+    whole = bool(np.all(known == np.floor(known)))
+    step = 1.0 if whole and high > 1.0 else 0.0
+    if whole and not np.all(said == np.floor(said)):
+        return False
+    return bool(min(low - step, 1.0) <= said.min() and said.max() <= high + step)

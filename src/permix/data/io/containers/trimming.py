@@ -161,7 +161,34 @@ def end_of(
         what = "a note" if note else "a line of totals"
         say_left_out(path, [numbers[last - 1]], [row], f"taken for {what} and left out", unit)
         last -= 1
+    _warn_of_a_lone_end(path, numbers, rows[:last], unit)
     return last
+
+
+def _warn_of_a_lone_end(
+    path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]], unit: str
+) -> None:
+    """Say that the last line holds one entry that stands nowhere above, where all other lines hold several.
+
+    Of rankings in one cell, several are those between arrows.
+    """
+    if len(rows) < 4 or _n_several(rows[-1]) != 1 or not _is_new(rows[-1], rows[:-1]):
+        return
+    told = next(entry for entry in rows[-1] if entry)
+    parts = {part.strip() for row in rows[1:-1] for entry in row for part in entry.split(">")}
+    if told in parts or not _LETTER.search(told) or any(_n_several(row) < 2 for row in rows[1:-1]):
+        return
+    warnings.warn(
+        f"{path}: {unit} {numbers[len(rows) - 1]} holds {shorten(told, 40)!r} alone, which stands nowhere "
+        "else, and is read like all others; if it is a note, take it out",
+        PermixWarning,
+        stacklevel=5,
+    )
+
+
+def _n_several(row: Sequence[str]) -> int:
+    """Return how many entries a line has, those between arrows in one cell included."""
+    return sum(entry.count(">") + 1 for entry in row if entry)
 
 
 def _is_note(entry: str) -> bool:
@@ -186,11 +213,20 @@ def _is_total(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
     if not filled or len(above) < 2 or len(row) < 2:
         return False
     word = re.sub(r"[\W_]", "", filled[0]).lower()
-    if word == "n":  # which may name somebody, unless it counts the lines above
+    if word == "n" and not _counts_words(row, above):  # may name somebody, unless it counts the lines above
         return set(filled[1:]) == {str(sum(1 for line in above[1:] if any(line)))}
     if word not in _TOTALS and not _RESULT.fullmatch(word):
-        return False
+        return _counts_words(row, above)
     return all(_NUMBER.fullmatch(entry) for entry in filled[1:]) and _is_new([filled[0]], above)
+
+
+def _counts_words(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
+    """Whether a line begins with a new word, and goes on with numbers where only words stand above."""
+    told = [place for place, entry in enumerate(row) if entry and place]
+    if len(above) < 4 or not row[0] or not told or not all(_NUMBER.fullmatch(row[place]) for place in told):
+        return False
+    higher = (line[place] for line in above[1:] for place in told if len(line) > place and line[place])
+    return not any(map(_NUMBER.fullmatch, higher)) and _is_new([row[0]], above)
 
 
 def _without_blank_columns(rows: list[list[str]]) -> list[list[str]]:
