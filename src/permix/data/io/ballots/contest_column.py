@@ -49,7 +49,7 @@ class ContestColumn(NamedTuple):
     def way_out(self) -> tuple[Part, ...]:
         """Say what to do where the column says something else."""
         return (
-            f". If column {self.name!r} says something of the agents, say ",
+            f"If column {self.name!r} says something of the agents, say ",
             *(Argument("group_columns", [self.name]), "; to read all rows together, "),
             Argument("ignore", self.name),
         )

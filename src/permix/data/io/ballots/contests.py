@@ -27,7 +27,7 @@ def chosen_contest(
         if len(contests) == 1:
             return next(iter(contests))
         said = f"{source} has {len(contests)} {what}: {_listed(contests)}. Say which with "
-        raise DataError(said, Argument("contest"), *way_out)
+        raise DataError(said, Argument("contest"), *((". ", *way_out) if way_out else ()))
     wanted = str(asked)
     if wanted in contests:
         return wanted

@@ -22,10 +22,11 @@ from permix.data.io.ballots import (
     scottish,
     votekit,
 )
+from permix.data.io.ballots.contest_column import ContestColumn
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Said, Source
 from permix.data.io.text_files import PathLike
-from permix.errors import DataError, FileFormatError, PermixError, PermixWarning
+from permix.errors import DataError, FileFormatError, Part, PermixError, PermixWarning
 
 # In this order: a table of rank columns is what is left when nothing more special fits.
 FORMATS: tuple[ModuleType, ...] = (
@@ -69,6 +70,11 @@ class Recognized(NamedTuple):
         with self._structure():
             found: dict[str, str] = self.format.contests(self.source)
         return found
+
+    def way_out(self) -> tuple[Part, ...]:
+        """Say what to do where what was taken for contests are none; nothing where the format has them."""
+        column: ContestColumn | None = self.source.kept.get("contest column")
+        return () if column is None else column.way_out()
 
     def read(self, contest: str | None = None) -> Ballots:
         """Read the marks of one contest."""
