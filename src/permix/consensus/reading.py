@@ -15,6 +15,9 @@ LAYOUTS = {
     "orders": "a column for each place, the best first",
     "a ranking in each cell": "a ranking in each cell, the best first",
     "ratings": "ratings, the highest is the best",
+    "matches": "matches of two items, with the winner of each",
+    "choices": "choices of one item among those shown",
+    "best-worst": "the best and the worst of the items shown",
     "pairs": "comparisons of two items, the one preferred and the other",
 }
 # Where the median majority is below this, people disagree about most pairs.

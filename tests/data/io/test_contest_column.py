@@ -141,3 +141,14 @@ def test_counts_with_thousands_called_ballots_are_no_lists(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('rank1,rank2,ballots\na,b,"1,234"\nb,a,"2,001"\n', encoding="utf-8")
     assert permix.read(path).n_agents == 3235
+
+
+def test_questions_of_best_worst_tasks_are_no_contests(tmp_path):
+    """Items differ from question to question, as tasks are made."""
+    path = tmp_path / "x.csv"
+    shown = [("Q1", "abc"), ("Q2", "def")]
+    rows = [
+        f"{u},{q},{i},{1 - at if at < 2 else -1}" for u in "vw" for q, s in shown for at, i in enumerate(s)
+    ]
+    path.write_text("respondent,question,item,bestworst\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    assert len(permix.read(path).items) == 6

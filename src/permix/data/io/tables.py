@@ -69,6 +69,7 @@ from permix.errors import Argument, DataError, NoRows, PermixWarning
 Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
 _LONG = {"pairs": ("agent", "better", "worse"), "ratings": ("agent", "item", "rating")}
+_FOR_AGENT = " for the agent"
 READ_LAYOUTS = (*detection.LAYOUTS, *comparisons.COMPARED)
 
 
@@ -480,14 +481,17 @@ def _contest_column(
     item, rated = table.places("item"), table.places("rating")
     places = [place for place, name in enumerate(table.names) if detection.is_place(name)]
     candidates = item or places or candidates_of_lists(table.names, table.columns)
-    if not candidates or layout in comparisons.COMPARED:
+    agents = (
+        table.places("agent") if agent_column in (None, False) else [table.named(agent_column, _FOR_AGENT)]
+    )
+    tasks = layout == "auto" and item and comparisons.detect(table, next(iter(agents), None)) is not None
+    if not candidates or tasks or layout in comparisons.COMPARED:
         return None
     roles = {table.names[at] for role in ("agent", "count") for at in table.places(role)}
     names = known_columns(table.names, {agent_column, count_column, *roles, *table.items})
     ranked = [at for at, name in enumerate(names) if item and plain(name) in LONG_RANKS]
     names = ["" if at in (*ranked, *rated) else name for at, name in enumerate(names)]
     found = contest_column(names, table.columns, candidates, of_lines=bool(item))
-    agents = table.places("agent") if agent_column is None else [table.named(agent_column, " for the agent")]
     if found is None and item and len(ranked) == 1 and len(agents) == 1:
         others = ["" if at in (*item, *agents) else name for at, name in enumerate(names)]
         found = separating_column(others, table.columns, agents[0], ranked[0])
