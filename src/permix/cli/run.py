@@ -33,6 +33,7 @@ from permix.runtime.progress import Display
 from permix.runtime.telling import tell
 
 SELECTION_TABLES = "permix.selection.tables"
+SELECTION_ROWS = f"{SELECTION_TABLES}:selection_rows"
 
 
 class Targets(NamedTuple):
@@ -287,12 +288,15 @@ def _finish(
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
         note(targets.picture)
+    verdict = None
     if targets.report is not None and not partial:
-        part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
+        verdict = part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
         note(targets.report)
     with Display(None) as display:
         display.begin("describing the groups")
         answer = part("permix.reporting.build:answer_of")(fit, about)
+        if answer is not None and verdict is not None:  # it has held the data against the model, too
+            answer = answer._replace(verdict=verdict)
         report = command.function("report")(fit) | part("permix.cli.report:answer_report")(answer)
         report |= covariates_report(fit)
         if command.measures and not (partial or interrupted):
@@ -351,11 +355,7 @@ def _about(
     if "cleaning" in extra:
         kept["cleaning"] = [{**entry, "which": ", ".join(entry["which"])} for entry in extra["cleaning"]]
     if "selection" in extra:
-        kept["selection"] = [
-            {name: None if value != value else value for name, value in row.items()}  # JSON has no NaN
-            | {"chosen": row["n_groups"] == extra["selection"]["chosen"]}
-            for row in extra["selection"]["table"]
-        ]
+        kept["selection"] = part(SELECTION_ROWS)(extra["selection"])
     if values.get("missing"):
         kept["missing_codes"] = [{"code": code} for code in values["missing"]]
     return kept

@@ -9,7 +9,7 @@ from typing import Any
 from permix.errors import DataError
 from permix.estimators.registry import Model, model_of, part
 from permix.reporting.check_sections import checks_section
-from permix.reporting.chosen_number import number_sentences
+from permix.reporting.chosen_number import number_sentences, number_to_print
 from permix.reporting.content import Answer, Report, Section
 from permix.reporting.context import Context, Rows
 from permix.reporting.shared import (
@@ -19,7 +19,7 @@ from permix.reporting.shared import (
     covariate_sentences,
     settings_section,
 )
-from permix.reporting.verdicts import stopped_early, with_care
+from permix.reporting.verdicts import checked, stopped_early, with_care
 from permix.reporting.words import shown
 from permix.runtime.progress import Display
 
@@ -62,7 +62,11 @@ def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
         verdict = with_care(
             verdict, "Groups of a model that predicts no better than a simple description may not exist."
         )
-    return Answer(verdict, (*doubts, *found.sentences, *number_sentences(about), *covariate_sentences(fit)))
+    first, *others = found.sentences
+    said = number_to_print(about)
+    to_print = [shown(said)] if said else []
+    why = (*number_sentences(about), *covariate_sentences(fit))
+    return Answer(verdict, (*doubts, first, *to_print, *others, *why))
 
 
 def evidence_of(fit: Any, data: Any) -> dict[str, Any]:
@@ -86,10 +90,9 @@ def build(fit: Any, context: Context, progress: bool | None = None) -> Report:
         verdict = answer.verdict
         if model.checks and importlib.util.find_spec(model.checks.partition(":")[0]) is not None:
             display.begin("drawing data from the model")
-            checks, said = checks_section(fit, context)
+            checks, found = checks_section(fit, context)
             sections.append(checks)
-            # What no fit says of itself; with many agents small differences are found, so it decides nothing.
-            verdict = verdict._replace(reasons=(*verdict.reasons, said)) if said else verdict
+            verdict = verdict if found is None else checked(verdict, found)
         sections.append(Section("trust", "Can you trust this?", (verdict,)))
         sections += choice_section(context)
         sections += [cleaning_section(context), settings_section(fit, context, described.REFERENCE)]

@@ -32,11 +32,11 @@ WHAT = {
 }
 
 
-def checks_section(fit: Any, context: Context) -> tuple[Section, str]:
-    """Compare the data with data drawn from the model; return also what that comes to, where it is known."""
+def checks_section(fit: Any, context: Context) -> tuple[Section, FitChecks | None]:
+    """Compare the data with data drawn from the model; return also what was found, where it is known."""
     title = "Does the model look like the data?"
     if not context.checks:
-        return Section("checks", title, (Note("Not checked, as asked."),)), ""
+        return Section("checks", title, (Note("Not checked, as asked."),)), None
     try:
         found: FitChecks = part(model_of(fit).checks)(fit, context.data, N_REPLICATES, 0)
     except DataError as error:  # shown to the reader: which data are missing, or why they say too little
@@ -47,8 +47,8 @@ def checks_section(fit: Any, context: Context) -> tuple[Section, str]:
             way_out = (
                 f" permix report {context.file or 'FIT'} DATA, with the data that were fitted, checks it."
             )
-        return Section("checks", title, (Note(f"Not checked: {why}.{way_out}"),)), ""
-    return Section("checks", title, tuple(_checks(found))), found.verdict
+        return Section("checks", title, (Note(f"Not checked: {why}.{way_out}"),)), None
+    return Section("checks", title, tuple(_checks(found))), found
 
 
 def _checks(found: FitChecks) -> list[Block]:

@@ -12,6 +12,7 @@ import numpy as np
 from permix.estimators.baselines import WORDS
 from permix.estimators.by_covariate import GroupTable, group_table
 from permix.estimators.known import known_of
+from permix.reporting import items_of
 from permix.reporting.charts import shade_of
 from permix.reporting.content import Block, Code, Note, Paragraph, Section, Table
 from permix.reporting.context import Context, Rows
@@ -21,6 +22,8 @@ from permix.reporting.words import capital, count_of, in_a_list, listed, percent
 MOST_VALUES, MOST_GROUPS = 30, 10
 # Parameters that change how a fit runs, and nothing of what it finds.
 OF_THE_RUN = ("progress", "store", "n_jobs")
+# Facts of a run that are no versions.
+OF_THE_DATA = ("command", "data", "title", "read by")
 # Covariates, and groups, that the answer speaks of; values of fewer agents are not named.
 MOST_COVARIATES, MOST_STRONGEST, FEWEST_AGENTS = 2, 4, 10
 MOST_ALIKE = 3  # values of a covariate in which a group is equally strong
@@ -238,7 +241,7 @@ def settings_section(fit: Any, context: Context, reference: str) -> Section:
         if name not in OF_THE_RUN
     )
     run = context.facts("run")
-    versions = {what: value for what, value in run.items() if what not in ("command", "data", "title")}
+    versions = {what: value for what, value in run.items() if what not in OF_THE_DATA}
     versions = versions or {"permix": f"{__version__} (of this report; the fit does not say)"}
     blocks: list[Block] = [
         Table("Settings", ("parameter", "value", "default", "what it is"), rows),
@@ -257,7 +260,10 @@ def settings_section(fit: Any, context: Context, reference: str) -> Section:
     if "data" in run:
         again.append(Paragraph(f"Data: {shown(run['data'])}."))
     if context.file:
-        again.append(Code(f"permix report {shlex.quote(context.file)} -o report.html", "This report"))
+        votes = f" {run['read by']}" if "read by" in run and items_of(fit) is not None else ""
+        again.append(
+            Code(shown(f"permix report {shlex.quote(context.file)}{votes} -o report.html"), "This report")
+        )
     same = "The same data, settings, seed and version give the same fit and, byte for byte, the same report."
     if context.about.get("ending") or getattr(fit, "interrupted", False):
         same = (
