@@ -20,7 +20,7 @@ from permix.cli.run import speaking_options
 from permix.cli.votes import VOTES, Kept
 from permix.estimators.registry import part
 from permix.reporting import ENDINGS, described, format_of, items_of, write, written
-from permix.reporting.content import Answer, Verdict
+from permix.reporting.content import Answer
 
 # Values of a command that say where its results go, or how it runs, and nothing of what it finds.
 OF_THE_RUN = (
@@ -116,8 +116,8 @@ def _is_switch(command: ModelCommand, name: str) -> bool:
     return name in command.declared
 
 
-def write_report(fit: Any, file: Path, target: Path, data: Any) -> Verdict:
-    """Write the report of a fit that was saved, with the data at hand; return how far it trusts the fit."""
+def write_report(fit: Any, file: Path, target: Path, data: Any) -> Mapping[str, Any]:
+    """Write the report of a fit that was saved, with the data at hand; return what its file should keep."""
     from permix.estimators.registry import model_of
 
     command: ModelCommand = part(model_of(fit).command)
@@ -126,9 +126,7 @@ def write_report(fit: Any, file: Path, target: Path, data: Any) -> Verdict:
         votes = getattr(data, "table", None)
     found = described(file, data=votes)
     write(written(found, format_of(target, None)), target)
-    (verdict,) = next(section.blocks for section in found.sections if section.key == "trust")
-    assert isinstance(verdict, Verdict)
-    return verdict
+    return found.kept
 
 
 # -- the answer in the terminal --------------------------------------------------------------------

@@ -288,15 +288,16 @@ def _finish(
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
         note(targets.picture)
-    verdict = None
     if targets.report is not None and not partial:
-        verdict = part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
+        kept = part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
         note(targets.report)
+        if kept:  # it has held the data against the model, too
+            about |= kept
+            write_model(fit, targets.output, about)
+            note(targets.output)
     with Display(None) as display:
         display.begin("describing the groups")
         answer = part("permix.reporting.build:answer_of")(fit, about)
-        if answer is not None and verdict is not None:  # it has held the data against the model, too
-            answer = answer._replace(verdict=verdict)
         report = command.function("report")(fit) | part("permix.cli.report:answer_report")(answer)
         report |= covariates_report(fit)
         if command.measures and not (partial or interrupted):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from permix.errors import DataError
 from permix.estimators.registry import Model, model_of, part
-from permix.reporting.check_sections import checks_section
+from permix.reporting.check_sections import checks_section, kept_checks
 from permix.reporting.chosen_number import number_sentences, number_to_print
 from permix.reporting.content import Answer, Report, Section
 from permix.reporting.context import Context, Rows
@@ -57,6 +58,8 @@ def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
     found: Answer = described.answer(fit)
     context = Context("", about)
     verdict = stopped_early(found.verdict, bool(getattr(fit, "interrupted", False)), context.facts("ending"))
+    for row in about.get("checks", ()):
+        verdict = checked(verdict, row)
     doubts = [shown(row["said"]) for row in about.get("no_better", ())]
     if doubts:
         verdict = with_care(
@@ -81,21 +84,25 @@ def build(fit: Any, context: Context, progress: bool | None = None) -> Report:
     described = reporter(model)
     if described is None:
         raise DataError(f"there is no report of {model.named}")
+    sections: list[Section] = []
+    kept: dict[str, Rows] = {}
     with Display(progress) as display:
         display.begin("describing the groups")
-        answer = answer_of(fit, context.about)
-        assert answer is not None
         context = described.completed(fit, context) if hasattr(described, "completed") else context
-        sections: list[Section] = [answer_section(answer.sentences), *described.sections(fit, context)]
-        verdict = answer.verdict
         if model.checks and importlib.util.find_spec(model.checks.partition(":")[0]) is not None:
             display.begin("drawing data from the model")
             checks, found = checks_section(fit, context)
             sections.append(checks)
-            verdict = verdict if found is None else checked(verdict, found)
+            if found is not None:
+                kept["checks"] = kept_checks(found)
+        context = replace(context, about={**context.about, **kept})
+        answer = answer_of(fit, context.about)
+        assert answer is not None
+        verdict = answer.verdict
+        sections += [answer_section(answer.sentences), *described.sections(fit, context)]
         sections.append(Section("trust", "Can you trust this?", (verdict,)))
         sections += choice_section(context)
         sections += [cleaning_section(context), settings_section(fit, context, described.REFERENCE)]
     by_key = {section.key: section for section in sections}
     ordered = tuple(by_key[key] for key in ORDER if key in by_key)
-    return Report(context.title, described.subtitle(fit), ordered)
+    return Report(context.title, described.subtitle(fit), ordered, kept)

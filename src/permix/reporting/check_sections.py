@@ -10,8 +10,8 @@ from permix.estimators.registry import model_of, part
 from permix.posterior.checks import N_REPLICATES, FitChecks, is_share
 from permix.reporting.charts import Axis, Interval, dots
 from permix.reporting.content import Block, Figure, Note, Paragraph, Section, Table
-from permix.reporting.context import Context
-from permix.reporting.words import capital, number, one_digit, percent, shown
+from permix.reporting.context import Context, Rows
+from permix.reporting.words import capital, listed, number, one_digit, percent, shown
 
 # Numbers of an aspect that a picture has.
 MOST_NUMBERS = 12
@@ -49,6 +49,11 @@ def checks_section(fit: Any, context: Context) -> tuple[Section, FitChecks | Non
             )
         return Section("checks", title, (Note(f"Not checked: {why}.{way_out}"),)), None
     return Section("checks", title, tuple(_checks(found))), found
+
+
+def kept_checks(found: FitChecks) -> Rows:
+    """Return what files keep of checks: what they came to, and which sides of the data are not reproduced."""
+    return [{"said": found.verdict, "lacking": listed(found.lacking) if found.lacking else ""}]
 
 
 def _checks(found: FitChecks) -> list[Block]:

@@ -14,10 +14,18 @@ from permix.reporting.rank_groups import MOST_ITEMS, RankedGroups
 from permix.reporting.words import capital, count_of, interval, number, one_digit, percent
 
 # Groups that have a part of their own, and groups side by side in a table.
-MOST_GROUPS, SIDE_BY_SIDE = 12, 10
+MOST_GROUPS, SIDE_BY_SIDE = 12, 20
+# Groups in the picture of sizes, and in the table of numbers.
+IN_SIZES, IN_NUMBERS = 24, 100
 # Items in the picture of a group, and in its table.
 IN_PICTURE, IN_TABLE = 15, 40
 MOST_PAIRS = 8
+# Why a share and the number of agents shown with a group are two things.
+SHOWN_WITH = (
+    "Shown with it: agents for whom no other group is more probable, each in one group alone. Whoever "
+    "belongs to group 1 with a probability of 60% and to group 2 with 40% is shown with group 1, but counts in "
+    "shares as 0.6 and 0.4 of an agent; where groups overlap, the two numbers differ."
+)
 
 
 def group_sections(found: RankedGroups, context: Context, *more: Block) -> Section:
@@ -36,12 +44,12 @@ def group_sections(found: RankedGroups, context: Context, *more: Block) -> Secti
 
 def sizes(found: RankedGroups) -> Figure:
     """Draw the shares."""
-    shown = found.groups[: 2 * MOST_GROUPS]
+    shown = found.groups[:IN_SIZES]
     rows = [Interval(capital(found.title(k)), g.share, g.low, g.high) for k, g in enumerate(shown)]
     title = "How large the groups are"
     return bars(
         title,
-        f"Share of the agents in each group. {found.share_is}",
+        f"Share of the agents in each group. {found.share_is}{left_out(found, IN_SIZES)}",
         rows,
         ("group", "share of the agents", "90% interval"),
     )
@@ -62,7 +70,7 @@ def side_by_side(found: RankedGroups) -> Table:
         ]
         shades.append((None, *tints))
     some = "" if len(items) == n else f" The {len(items)} items at the top of the centers, of {n:,}."
-    fewer = "" if len(groups) == len(found.groups) else f" The {len(groups)} largest groups."
+    fewer = left_out(found)
     return Table(
         "Where each item stands in the center of each group (1 = best)",
         ("item", *(capital(found.title(k)) for k in groups)),
@@ -73,17 +81,34 @@ def side_by_side(found: RankedGroups) -> Table:
     )
 
 
+def left_out(found: RankedGroups, most: int = SIDE_BY_SIDE) -> str:
+    """Say how many groups a table or picture of the largest leaves out, and where they are."""
+    left = len(found.groups) - most
+    if left <= 0:
+        return ""
+    are = "one is" if left == 1 else f"{left:,} are"
+    return f" The {most} largest groups; {are} left out here, and in permix summary --json."
+
+
 def table_of_groups(found: RankedGroups) -> Table:
     """Put the numbers of all groups side by side."""
     recurs = found.runs > 1 and all(group.found is not None for group in found.groups)
     facts = [name for name, _ in found.groups[0].facts]
-    columns = ["group", "share", "agents", "how sure", *([f"found in {found.run_name}s"] * recurs), *facts]
+    columns = [
+        "group",
+        "share",
+        "shown with it",
+        "how sure",
+        *([f"found in {found.run_name}s"] * recurs),
+        *facts,
+    ]
+    total = sum(group.agents for group in found.groups)
     rows: list[tuple[Cell, ...]] = []
-    for k, group in enumerate(found.groups[:100]):
+    for k, group in enumerate(found.groups[:IN_NUMBERS]):
         cells: list[Cell] = [
             capital(found.title(k)),
             interval(group.share, group.low, group.high),
-            group.agents,
+            f"{group.agents:,} ({percent(group.agents / max(total, 1))})",
             percent(group.how_sure),
         ]
         cells += [f"{group.found} of {found.runs}"] * recurs
@@ -92,10 +117,9 @@ def table_of_groups(found: RankedGroups) -> Table:
         "The groups in numbers",
         tuple(columns),
         tuple(rows),
-        f"Share: how large a part of all agents the group is, with a 90% interval. {found.share_is} Agents: "
-        "those shown with the group, each with one alone; in shares, an agent who may be in several counts "
-        "for each in part, so that shares say better how large groups are. How sure: how probably the agents "
-        "shown with a group belong to it, on average.",
+        "Share: how large the group is, as a part of all agents, with a 90% interval; the number to print. "
+        f"{found.share_is} {SHOWN_WITH} How sure: how probably the agents shown with a group belong to it, "
+        f"on average.{left_out(found, IN_NUMBERS)}",
     )
 
 
@@ -211,6 +235,7 @@ def pair_table(found: RankedGroups, pairs: list[tuple[int, int]], caption: str) 
         shades.append((None, *(shade_of(value, 0.0, 1.0) for value in values)))
     columns = ("who would put …", "all", *(capital(found.title(k)) for k in groups))
     note = "Share of agents that would rank the first item above the second, by the fitted model."
+    note += left_out(found)
     return Table(caption, columns, tuple(rows), note, tuple(shades))
 
 

@@ -19,7 +19,7 @@ from permix.reporting.context import Context, Rows
 from permix.reporting.words import capital, count_of, in_a_list, listed, percent, shown
 
 # Values of a covariate, and groups, that a table has.
-MOST_VALUES, MOST_GROUPS = 30, 10
+MOST_VALUES, MOST_GROUPS = 30, 20
 # Parameters that change how a fit runs, and nothing of what it finds.
 OF_THE_RUN = ("progress", "store", "n_jobs")
 # Facts of a run that are no versions.
@@ -71,9 +71,9 @@ def _covariate(found: GroupTable, people: str) -> list[Block]:
     shades.append((None, None, *(shade_of(float(found.overall[k]), 0.0, 1.0) for k in groups)))
     left = []
     if n_values > MOST_VALUES:
-        left.append(f"{count_of(n_values - MOST_VALUES, 'more value')} not shown.")
+        left.append(f"{count_of(n_values - MOST_VALUES, 'more value')} in permix summary --json.")
     if n_groups > MOST_GROUPS:
-        left.append(f"{count_of(n_groups - MOST_GROUPS, 'more group')} not shown.")
+        left.append(f"{count_of(n_groups - MOST_GROUPS, 'more group')} in permix summary --json.")
     if found.n_missing:
         left.append(f"Without a value: {found.n_missing:,} {people}.")
     table = Table(
@@ -95,26 +95,34 @@ def covariate_sentences(fit: Any) -> tuple[str, ...]:
 
 
 def _strongest(found: GroupTable) -> str:
-    """Say with which values of a covariate each group is strongest, unless chance would give as much."""
-    if found.p_value > NOT_BY_CHANCE or len(found.values) < 2 or found.of_value.shape[1] < 2:
+    """Say with which values of a covariate groups are strongest, the clearest first, unless it is chance.
+
+    Clear is where also the low end of the interval is far above the share of all.
+    """
+    n_groups = found.of_value.shape[1]
+    if found.p_value > NOT_BY_CHANCE or len(found.values) < 2 or n_groups < 2:
         return f"{capital(found.verdict)}."
-    enough = found.agents >= FEWEST_AGENTS
+    enough = (found.agents >= FEWEST_AGENTS)[:, None]
+    shares = np.where(enough, np.nan_to_num(found.of_value[:, :, 0]), -1.0)
+    best, every = shares.argmax(axis=0), np.arange(n_groups)
+    clear = found.of_value[best, every, 1] - found.overall
+    above = [k for k in np.argsort(-clear, kind="stable").tolist() if shares[best[k], k] > found.overall[k]]
     said: list[str] = []
-    for k in range(min(found.of_value.shape[1], MOST_STRONGEST)):
-        shares = np.where(enough, np.nan_to_num(found.of_value[:, k, 0]), -1.0)
-        best = float(shares.max())
-        if best > found.overall[k]:
-            # Values that read the same are named alike: which is larger by a little says nothing.
-            alike = [
-                v for v in np.argsort(-shares, kind="stable") if percent(float(shares[v])) == percent(best)
-            ]
-            names = [in_a_list(shown(found.values[v], 40)) for v in alike[:MOST_ALIKE]]
-            if len(alike) > MOST_ALIKE:
-                names.append(f"{len(alike) - MOST_ALIKE:,} more")
-            where = f"in {listed(names)} ({percent(best)} of {'it' if len(alike) == 1 else 'each'})"
-            said.append(f"group {k + 1} {where}" if said else f"group {k + 1} has its largest share {where}")
+    for k in above[:MOST_STRONGEST]:
+        largest = percent(float(shares[best[k], k]))
+        # Values that read the same are named alike: which is larger by a little says nothing.
+        order = np.argsort(-shares[:, k], kind="stable")
+        alike = [v for v in order if percent(float(shares[v, k])) == largest]
+        names = [in_a_list(shown(found.values[v], 40)) for v in alike[:MOST_ALIKE]]
+        if len(alike) > MOST_ALIKE:
+            names.append(f"{len(alike) - MOST_ALIKE:,} more")
+        each, overall = "it" if len(alike) == 1 else "each", percent(float(found.overall[k]))
+        where = f"in {listed(names)} ({largest} of {each}, {overall} of all)"
+        said.append(f"group {k + 1} {where}" if said else f"group {k + 1} has its largest share {where}")
+    rest = len(above) - len(said)
+    more = f"; {count_of(rest, 'more group')} in the table" if rest > 0 else ""
     doubt = f"; but {found.doubt}" if found.doubt else ""
-    return f"By {shown(found.name)}, {listed(said)}{doubt}."
+    return f"By {shown(found.name)}, {listed(said)}{more}{doubt}."
 
 
 def _share(cell: Any) -> str:

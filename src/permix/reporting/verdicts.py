@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from permix.estimators.baselines import KEPT, MEMORIZED, in_words
-from permix.posterior.checks import FitChecks
 from permix.posterior.diagnostics import verdict_on
 from permix.reporting.content import Level, Verdict
-from permix.reporting.words import all_of, capital, listed, named
+from permix.reporting.words import all_of, capital, named, shown
 
 HEADLINES: Mapping[Level, str] = {
     "good": "Yes, as far as the fit itself can tell.",
@@ -66,16 +65,16 @@ def with_care(found: Verdict, reason: str, *advice: str) -> Verdict:
     return Verdict("care", HEADLINES["care"], (reason, *found.reasons), (*found.advice, *advice))
 
 
-def checked(found: Verdict, checks: FitChecks) -> Verdict:
-    """Add what posterior predictive checks say, which no fit says of itself.
+def checked(found: Verdict, checks: Mapping[str, Any]) -> Verdict:
+    """Add what posterior predictive checks ``said``, which no fit says of itself.
 
-    A model that does not reproduce a side of the data is trusted with care, unless it is off by so little
-    that only very many agents show it.
+    A model that does not reproduce a side of the data (``lacking`` names them) is trusted with care, unless it
+    is off by so little that only very many agents show it.
     """
-    lacking = checks.lacking
+    said, lacking = shown(checks["said"]), shown(checks["lacking"]) if checks["lacking"] else ""
     if not lacking:
-        return found._replace(reasons=(*found.reasons, checks.verdict))
-    return with_care(found, checks.verdict, NOT_REPRODUCED.format(listed(lacking)))
+        return found._replace(reasons=(*found.reasons, said))
+    return with_care(found, said, NOT_REPRODUCED.format(lacking))
 
 
 def of_chains(draws: Any, flags: Mapping[str, str] | None = None) -> tuple[Level, str]:
