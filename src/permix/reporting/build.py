@@ -9,6 +9,8 @@ from typing import Any
 
 from permix.errors import DataError
 from permix.estimators.registry import Model, model_of, part
+from permix.reporting import items_of
+from permix.reporting.ballots import data_sentences
 from permix.reporting.check_sections import checks_section, kept_checks
 from permix.reporting.chosen_number import number_sentences, number_to_print
 from permix.reporting.content import Answer, Report, Section
@@ -68,7 +70,8 @@ def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
     first, *others = found.sentences
     said = number_to_print(about)
     to_print = [shown(said)] if said else []
-    why = (*number_sentences(about), *covariate_sentences(fit))
+    data = data_sentences(about, items_of(fit))
+    why = (*data, *number_sentences(about), *covariate_sentences(fit))
     return Answer(verdict, (*doubts, first, *to_print, *others, *why))
 
 

@@ -23,8 +23,8 @@ MOST_PAIRS = 8
 # Why a share and the number of agents shown with a group are two things.
 SHOWN_WITH = (
     "Shown with it: agents for whom no other group is more probable, each in one group alone. Whoever "
-    "belongs to group 1 with a probability of 60% and to group 2 with 40% is shown with group 1, but counts in "
-    "shares as 0.6 and 0.4 of an agent; where groups overlap, the two numbers differ."
+    "belongs to group 1 with a probability of 60% and to group 2 with 40% is shown with group 1, but counts "
+    "in shares as 0.6 and 0.4 of an agent; where groups overlap, the two numbers differ."
 )
 
 

@@ -68,8 +68,8 @@ def with_care(found: Verdict, reason: str, *advice: str) -> Verdict:
 def checked(found: Verdict, checks: Mapping[str, Any]) -> Verdict:
     """Add what posterior predictive checks ``said``, which no fit says of itself.
 
-    A model that does not reproduce a side of the data (``lacking`` names them) is trusted with care, unless it
-    is off by so little that only very many agents show it.
+    A model that does not reproduce a side of the data (``lacking`` names them) is trusted with care, unless
+    it is off by so little that only very many agents show it.
     """
     said, lacking = shown(checks["said"]), shown(checks["lacking"]) if checks["lacking"] else ""
     if not lacking:
