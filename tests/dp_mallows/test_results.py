@@ -71,11 +71,11 @@ def test_center_table(fit):
             assert row["in_top"] == pytest.approx((own < 2).mean())
         assert (np.diff(table["expected_rank"]) >= 0).all()
         assert table["in_top"].sum() == pytest.approx(2.0)
-    assert ClusterSummaries(fit).center_table(0)["in_top"].sum() == pytest.approx(3.0)
+    assert ClusterSummaries(fit).center_table(0, top=3)["in_top"].sum() == pytest.approx(3.0)
     with pytest.raises(DataError, match="there is no group 2"):
-        ClusterSummaries(fit).center_table(2)
+        ClusterSummaries(fit).center_table(2, top=3)
     with pytest.raises(DataError, match="group=-1"):
-        ClusterSummaries(fit).center_table(-1)
+        ClusterSummaries(fit).center_table(-1, top=3)
     with pytest.raises(DataError, match="top=0"):
         ClusterSummaries(fit).center_table(0, top=0)
 
@@ -96,7 +96,7 @@ def test_places_are_not_widened_to_means(fit):
                 assert np.mean((own >= low[place - 1]) & (own <= high[place - 1])) >= 0.9 - 1e-12
     # The twin is the interval of the mean, which is a wider one.
     assert [ends.tolist() for ends in ClusterSummaries(often).place_intervals(0)] == [[1, 2, 3, 4]] * 2
-    table = ClusterSummaries(often).center_table(0)
+    table = ClusterSummaries(often).center_table(0, top=3)
     assert (table["rank_low"].tolist(), table["rank_high"].tolist()) == ([1, 1, 3, 4], [2, 2, 3, 4])
 
 

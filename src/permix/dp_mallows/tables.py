@@ -55,7 +55,7 @@ def _possible(fit: DPMallowsFit) -> dict[str, Any]:
 
 def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dict[str, Any]:
     """One group; intervals are from 5 % to 95 %."""
-    center = summaries.center_columns(e)
+    center = summaries.center_columns(e, summaries.length)
     low, high = summaries.share_intervals[:, e]
     first, last = summaries.place_intervals(e)
     return {

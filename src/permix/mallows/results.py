@@ -13,10 +13,11 @@ from permix.data.labels import Array
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import ConvergenceWarning, PermixWarning
-from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.known import NOTHING, Known
 from permix.estimators.share_errors import share_errors, share_interval
 from permix.estimators.wording import alike, cut_short, groups_named, nobodys
 from permix.mallows.parameters import MallowsParameters
+from permix.posterior.estimated import Memberships
 
 if TYPE_CHECKING:
     import pandas as pd
