@@ -91,8 +91,14 @@ def test_readers_are_led_to_a_number_whose_groups_all_recur():
     said = number_to_print(about)
     assert said.startswith("Eleven groups predict best, but not all of them recur in every restart; nine to ")
     assert "nine to twelve groups predict equally well, as far as chance can tell." in said
-    assert "The largest number whose groups all recur is six: print or build on these." in said
-    assert said.endswith("permix fit mallows my.csv -k 6 --seed 3")
+    assert said.endswith("is six: print or build on these, which -k 6 finds, instead of --select.")
+    blocks = chosen_by(Context("votes", about), 11)
+    assert blocks[0].text == said
+    assert blocks[1].text == "permix fit mallows my.csv -k 6 --seed 3"
+    # A fit made in Python has no command.
+    assert [type(block).__name__ for block in chosen_by(Context("", {**about, "run": []}), 11)][
+        1
+    ] == "Paragraph"
     (why,) = number_sentences(about)
     assert why.endswith("You asked for 6 to 6; 6 groups were the best of these, so 7 to 12 followed.")
     table = number_table(about["selection"])

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from permix.estimators.baselines import times_as_probable
-from permix.reporting.content import Block, Paragraph, Table
+from permix.reporting.content import Block, Code, Paragraph, Table
 from permix.reporting.context import Context, Rows
-from permix.reporting.words import capital, count_of, listed, number, spelled
+from permix.reporting.words import capital, count_of, listed, number, shown, spelled
 
 # Differences of so many standard errors are not put down to chance.
 CLEARLY = 2.0
@@ -81,10 +81,8 @@ def number_to_print(about: Mapping[str, Rows]) -> str:
             return f"{said}."
         return f"{said}. Of no smaller number that was tried do all groups recur: do not print a number."
     n = max(recur)
-    said += f". The largest number whose groups all recur is {spelled(n)}: print or build on these."
-    command = _with_number(Context("", about).facts("run").get("command", ""), n)
-    told = f"They are found by: {command}" if command else f"They are found with -k {n} instead of --select."
-    return f"{said} {told}"
+    said += f". The largest number whose groups all recur is {spelled(n)}: print or build on these, which"
+    return f"{said} -k {n} finds, instead of --select."
 
 
 def _with_number(command: str, n: int) -> str:
@@ -182,7 +180,13 @@ def chosen_by(context: Context, n_groups: int) -> list[Block]:
                 f"You asked for {n}. --select 1-10, instead of -k, lets agents who are held out decide."
             )
         ]
-    return [*map(Paragraph, map(capital, number_sentences(context.about))), number_table(rows)]
+    said = [*map(Paragraph, map(capital, number_sentences(context.about)))]
+    to_print = number_to_print(context.about)
+    recur = [int(row["n_groups"]) for row in rows if row.get("all_recur")]
+    command = _with_number(context.facts("run").get("command", ""), max(recur)) if recur else ""
+    more = [Paragraph(shown(to_print))] * bool(to_print)
+    again = [Code(shown(command), "Groups that all recur")] if to_print and command else []
+    return [*more, *again, *said, number_table(rows)]
 
 
 def _value(row: Mapping[str, Any], name: str) -> float:

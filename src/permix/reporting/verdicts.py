@@ -24,8 +24,8 @@ WORST: tuple[Level, ...] = ("bad", "care", "good")
 LEAST_GAIN = 0.02
 Judged = tuple[Level, str]
 NOT_REPRODUCED = (
-    "Take {} from the data and not from the model, and what it found as a simplification; permix compare "
-    "says whether another model predicts better."
+    "Take {} from the data and not from the model, and its groups as a simplification; permix compare says "
+    "whether another model predicts better."
 )
 
 
