@@ -159,7 +159,7 @@ def _open_rows(fit: BlockFit, placed: Array) -> str:
 def group_sentence(values: GroupValues, rows: list[LineGroup], names: list[str], k: int) -> str:
     """Say what one group of rows is like: the columns that set it apart."""
     share = interval(rows[k].share, rows[k].low, rows[k].high)
-    who = f"Group {k + 1}, {share} of these rows"
+    who = f"Group {k + 1}, {share} of the rows"
     means, others = values.by_column[1], values.elsewhere
     told = [
         f"“{shown(names[column], IN_SENTENCES)}” ({values.said(measure, float(means[measure, k, column]))}; "

@@ -115,7 +115,7 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
     """Say what one group is like."""
     group = groups[k]
     share = interval(group.share, group.low, group.high)
-    who = f"Group {k + 1}, {share} of these rows,"
+    who = f"Group {k + 1}, {share} of the rows,"
     if isinstance(fit.family, Multinomial):
         words = [shown(word, 40) for word in typical_words(fit, 6)[k]]
         if not words:

@@ -11,10 +11,11 @@ from permix.reporting.content import Block, Cell, Figure, Note, Paragraph, Secti
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import group_sentence
 from permix.reporting.rank_groups import MOST_ITEMS, RankedGroups
+from permix.reporting.shared import columns_of
 from permix.reporting.words import capital, count_of, interval, number, one_digit, percent
 
-# Groups that have a part of their own, and groups side by side in a table.
-MOST_GROUPS, SIDE_BY_SIDE = 12, 20
+# Groups that have a part of their own, groups side by side in one table, and in all such tables.
+MOST_GROUPS, MOST_ACROSS, SIDE_BY_SIDE = 12, 10, 20
 # Groups in the picture of sizes, and in the table of numbers.
 IN_SIZES, IN_NUMBERS = 24, 100
 # Items in the picture of a group, and in its table.
@@ -30,7 +31,7 @@ SHOWN_WITH = (
 
 def group_sections(found: RankedGroups, context: Context, *more: Block) -> Section:
     """Describe the groups: their sizes, centers side by side, and each by itself; ``more`` comes last."""
-    blocks: list[Block] = [sizes(found), side_by_side(found)]
+    blocks: list[Block] = [sizes(found), *side_by_side(found)]
     if len(found.groups) > 1:
         blocks.append(table_of_groups(found))
     parts = [group_part(found, k, context) for k in range(min(len(found.groups), MOST_GROUPS))]
@@ -55,9 +56,13 @@ def sizes(found: RankedGroups) -> Figure:
     )
 
 
-def side_by_side(found: RankedGroups) -> Table:
-    """Put the places of all items in all centers side by side."""
-    n, groups = found.n_items, range(min(len(found.groups), SIDE_BY_SIDE))
+def side_by_side(found: RankedGroups) -> list[Block]:
+    """Put the places of all items in all centers side by side, some groups below the others where many."""
+    return [_side_by_side(found, groups) for groups in _tables_of(found)]
+
+
+def _side_by_side(found: RankedGroups, groups: range) -> Table:
+    n = found.n_items
     items = found.consensus.tolist() if n <= IN_TABLE else found.compared.tolist()
     rows, shades = [], []
     for item in items:
@@ -70,15 +75,24 @@ def side_by_side(found: RankedGroups) -> Table:
         ]
         shades.append((None, *tints))
     some = "" if len(items) == n else f" The {len(items)} items at the top of the centers, of {n:,}."
-    fewer = left_out(found)
     return Table(
-        "Where each item stands in the center of each group (1 = best)",
+        f"Where each item stands in the center of each group (1 = best){_which(groups, found)}",
         ("item", *(capital(found.title(k)) for k in groups)),
         tuple(rows),
         f"{found.center_is} Items in the order of all groups together; the stronger the color, the better."
-        f"{some}{fewer}",
+        f"{some}{left_out(found)}",
         tuple(shades),
     )
+
+
+def _tables_of(found: RankedGroups) -> list[range]:
+    return columns_of(min(len(found.groups), SIDE_BY_SIDE), MOST_ACROSS)
+
+
+def _which(groups: range, found: RankedGroups) -> str:
+    """Say which groups a table is about, where there are several such tables."""
+    several = len(groups) < min(len(found.groups), SIDE_BY_SIDE)
+    return f", {found.kind}s {groups[0] + 1} to {groups[-1] + 1}" if several and not found.titles else ""
 
 
 def left_out(found: RankedGroups, most: int = SIDE_BY_SIDE) -> str:
@@ -214,19 +228,22 @@ def split_section(found: RankedGroups) -> Section:
                 f"{found.title(bottom)}."
             )
         )
-        blocks.append(pair_table(found, pairs, "The pairs of items that divide the groups most"))
+        blocks += pair_tables(found, pairs, "The pairs of items that divide the groups most")
     else:
         blocks.append(Paragraph("No pair of items divides the groups: they differ in how united they are."))
     agreed = found.agreed_pairs(MOST_PAIRS // 2)
     if agreed:
-        blocks.append(pair_table(found, agreed, "What most members of every group agree on"))
+        blocks += pair_tables(found, agreed, "What most members of every group agree on")
     blocks += certainty(found)
     return Section("split", "How people split", tuple(blocks))
 
 
-def pair_table(found: RankedGroups, pairs: list[tuple[int, int]], caption: str) -> Table:
+def pair_tables(found: RankedGroups, pairs: list[tuple[int, int]], caption: str) -> list[Block]:
     """Put the shares of groups that prefer one item of a pair side by side."""
-    groups = range(min(len(found.groups), SIDE_BY_SIDE))
+    return [_pair_table(found, pairs, caption, groups) for groups in _tables_of(found)]
+
+
+def _pair_table(found: RankedGroups, pairs: list[tuple[int, int]], caption: str, groups: range) -> Table:
     rows, shades = [], []
     for x, y in pairs:
         values = [float(found.before_overall[x, y]), *(float(found.before[k, x, y]) for k in groups)]
@@ -236,7 +253,7 @@ def pair_table(found: RankedGroups, pairs: list[tuple[int, int]], caption: str) 
     columns = ("who would put …", "all", *(capital(found.title(k)) for k in groups))
     note = "Share of agents that would rank the first item above the second, by the fitted model."
     note += left_out(found)
-    return Table(caption, columns, tuple(rows), note, tuple(shades))
+    return Table(f"{caption}{_which(groups, found)}", columns, tuple(rows), note, tuple(shades))
 
 
 def certainty(found: RankedGroups) -> list[Block]:

@@ -18,8 +18,8 @@ from permix.reporting.content import Block, Code, Note, Paragraph, Section, Tabl
 from permix.reporting.context import Context, Rows
 from permix.reporting.words import capital, count_of, in_a_list, listed, percent, shown
 
-# Values of a covariate, and groups, that a table has.
-MOST_VALUES, MOST_GROUPS = 30, 20
+# Values of a covariate, and groups, that tables have, and groups whose intervals fit across a page.
+MOST_VALUES, MOST_GROUPS, MOST_INTERVALS = 30, 20, 6
 # Parameters that change how a fit runs, and nothing of what it finds.
 OF_THE_RUN = ("progress", "store", "n_jobs")
 # Facts of a run that are no versions.
@@ -59,16 +59,6 @@ def covariate_blocks(fit: Any, people: str = "agents") -> list[Block]:
 
 def _covariate(found: GroupTable, people: str) -> list[Block]:
     n_values, n_groups = found.of_value.shape[:2]
-    groups = range(min(n_groups, MOST_GROUPS))
-    name = shown(found.name)
-    rows: list[tuple[str | int, ...]] = []
-    shades: list[tuple[int | None, ...]] = []
-    for v in range(min(n_values, MOST_VALUES)):
-        cells = found.of_value[v]
-        rows.append((shown(found.values[v]), int(found.agents[v]), *(_share(cells[k]) for k in groups)))
-        shades.append((None, None, *(shade_of(float(cells[k, 0]), 0.0, 1.0) for k in groups)))
-    rows.append(("all", int(found.agents.sum()), *(percent(float(found.overall[k])) for k in groups)))
-    shades.append((None, None, *(shade_of(float(found.overall[k]), 0.0, 1.0) for k in groups)))
     left = []
     if n_values > MOST_VALUES:
         left.append(f"{count_of(n_values - MOST_VALUES, 'more value')} in permix summary --json.")
@@ -76,14 +66,43 @@ def _covariate(found: GroupTable, people: str) -> list[Block]:
         left.append(f"{count_of(n_groups - MOST_GROUPS, 'more group')} in permix summary --json.")
     if found.n_missing:
         left.append(f"Without a value: {found.n_missing:,} {people}.")
-    table = Table(
-        f"Of the {people} of each {name}, those in each group",
+    note = " ".join([f"In brackets: {found.note}.", *left])
+    parts = columns_of(min(n_groups, MOST_GROUPS), MOST_INTERVALS)
+    tables = [_shares_of_values(found, people, groups, note, len(parts) > 1) for groups in parts]
+    return [Paragraph(f"{capital(found.verdict)}."), *tables]
+
+
+def columns_of(n_groups: int, most: int) -> list[range]:
+    """Return which groups stand side by side in each of several tables, so that none is wider than a page.
+
+    Examples
+    --------
+    >>> columns_of(11, 6), columns_of(3, 6)
+    ([range(0, 6), range(6, 11)], [range(0, 3)])
+    """
+    each = -(-n_groups // max(1, -(-n_groups // most)))
+    return [range(first, min(first + each, n_groups)) for first in range(0, n_groups, each)]
+
+
+def _shares_of_values(found: GroupTable, people: str, groups: range, note: str, in_part: bool) -> Table:
+    """Put values of a covariate beside some groups."""
+    name = shown(found.name)
+    rows: list[tuple[str | int, ...]] = []
+    shades: list[tuple[int | None, ...]] = []
+    for v in range(min(len(found.values), MOST_VALUES)):
+        cells = found.of_value[v]
+        rows.append((shown(found.values[v]), int(found.agents[v]), *(_share(cells[k]) for k in groups)))
+        shades.append((None, None, *(shade_of(float(cells[k, 0]), 0.0, 1.0) for k in groups)))
+    rows.append(("all", int(found.agents.sum()), *(percent(float(found.overall[k])) for k in groups)))
+    shades.append((None, None, *(shade_of(float(found.overall[k]), 0.0, 1.0) for k in groups)))
+    which = f", groups {groups[0] + 1} to {groups[-1] + 1}" if in_part else ""
+    return Table(
+        f"Of the {people} of each {name}, those in each group{which}",
         (name, people, *(f"Group {k + 1}" for k in groups)),
         tuple(rows),
-        " ".join([f"In brackets: {found.note}.", *left]),
+        note,
         tuple(shades),
     )
-    return [Paragraph(f"{capital(found.verdict)}."), table]
 
 
 def covariate_sentences(fit: Any) -> tuple[str, ...]:
