@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from permix.posterior.checks import Aspect, compare
-from permix.reporting.build import answer_of, build
+from permix.reporting.build import UNCHECKED, answer_of, build
 from permix.reporting.check_sections import kept_checks
 from permix.reporting.content import Code, Paragraph, Verdict
 from permix.reporting.context import Context
@@ -106,3 +106,13 @@ def test_what_only_many_agents_show_is_no_reason_for_care():
     assert many.lacking == []
     assert checked(GOOD, *kept_checks(many)).level == "good"
     assert checks_of(0.02, n=1_000_000).lacking == ["first choices"]
+
+
+def test_what_was_not_checked_is_said_where_all_else_is_well(monkeypatch):
+    fit = fitted("MallowsMixture")._fit
+    monkeypatch.setattr("permix.mallows.report._verdict", lambda fit: GOOD)
+    assert answer_of(fit, {}).verdict.reasons == ("All is well.", UNCHECKED)
+    kept = kept_checks(checks_of(0.0))
+    assert UNCHECKED not in answer_of(fit, {"checks": kept}).verdict.reasons
+    monkeypatch.setattr("permix.mallows.report._verdict", lambda fit: BAD)
+    assert answer_of(fit, {}).verdict == BAD

@@ -9,6 +9,7 @@ two-parameter family of Pitman (1996), with concentration α and discount σ, n_
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,7 @@ def dirichlet_given(
     times = np.ones(len(seen)) if n_clusters is None else np.asarray(n_clusters, dtype=np.float64)
     n_all = int(times.sum())
     if isinstance(prior, MixtureOfFiniteMixtures):
-        chances = np.cumsum(prior.n_components_probabilities(n_all, round(float(seen.sum()))))
+        chances = _chances(prior, n_all, round(float(seen.sum())))
         drawn = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
         discount, rest = -prior.pseudo_count, prior.pseudo_count * (drawn - n_all)
     else:
@@ -44,6 +45,12 @@ def dirichlet_given(
         concentration, discount, _ = prior._two_parameters()
         rest = concentration + discount * n_all if log_opening is None else math.exp(log_opening)
     return np.append(seen - discount * times, max(rest, 0.0))
+
+
+@lru_cache(maxsize=64)  # draws of a chain have few numbers of clusters
+def _chances(prior: MixtureOfFiniteMixtures, n_clusters: int, n: int) -> FloatArray:
+    """Return the distribution function of the number of all groups."""
+    return np.cumsum(prior.n_components_probabilities(n_clusters, n))
 
 
 def draw_shares(parameters: FloatArray, rng: np.random.Generator) -> FloatArray:

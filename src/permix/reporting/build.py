@@ -41,12 +41,18 @@ ORDER = (
     "settings",
 )
 
+UNCHECKED = "Not looked at yet: whether data drawn from the model are like these (permix report does)."
+
 
 def reporter(model: Model) -> Any:
     """Return the module that describes fits of a model; None where it has none."""
     if not model.report or importlib.util.find_spec(model.report) is None:
         return None
     return part(model.report)
+
+
+def _has_checks(model: Model) -> bool:
+    return bool(model.checks) and importlib.util.find_spec(model.checks.partition(":")[0]) is not None
 
 
 def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
@@ -62,6 +68,8 @@ def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
     verdict = stopped_early(found.verdict, bool(getattr(fit, "interrupted", False)), context.facts("ending"))
     for row in about.get("checks", ()):
         verdict = checked(verdict, row)
+    if verdict.level == "good" and "checks" not in about and _has_checks(model_of(fit)):
+        verdict = verdict._replace(reasons=(*verdict.reasons, UNCHECKED))
     doubts = [shown(row["said"]) for row in about.get("no_better", ())]
     if doubts:
         verdict = with_care(
@@ -92,7 +100,7 @@ def build(fit: Any, context: Context, progress: bool | None = None) -> Report:
     with Display(progress) as display:
         display.begin("describing the groups")
         context = described.completed(fit, context) if hasattr(described, "completed") else context
-        if model.checks and importlib.util.find_spec(model.checks.partition(":")[0]) is not None:
+        if _has_checks(model):
             display.begin("drawing data from the model")
             checks, found = checks_section(fit, context)
             sections.append(checks)

@@ -19,7 +19,7 @@ from permix.reporting.context import Context, Rows
 from permix.reporting.words import capital, count_of, in_a_list, listed, percent, shown
 
 # Values of a covariate, and groups, that tables have, and groups whose intervals fit across a page.
-MOST_VALUES, MOST_GROUPS, MOST_INTERVALS = 30, 20, 6
+MOST_VALUES, MOST_GROUPS, MOST_INTERVALS = 30, 20, 5
 # Parameters that change how a fit runs, and nothing of what it finds.
 OF_THE_RUN = ("progress", "store", "n_jobs")
 # Facts of a run that are no versions.
