@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from permix.dp_mallows.results import ClusterSummaries
 from permix.errors import DataError
@@ -112,10 +113,12 @@ def test_cluster_table(fit):
             common = [(labels[members] == k).sum() for k in range(len(of_draw))]
             likeness = [n**2 / (labels == k).sum() for k, n in enumerate(common)]
             held.append(common[int(np.argmax(likeness))] / len(members))
-        assert table["share"][e] == pytest.approx(np.mean(sizes) / len(fit.labels))
-        ends = np.quantile(sizes, [0.05, 0.95]) / len(fit.labels)
-        assert table["share_low"][e] == pytest.approx(min(ends[0], table["share"][e]))
-        assert table["share_high"][e] == pytest.approx(max(ends[1], table["share"][e]))
+        # Of the population: at concentration 1, a new agent is in a new group with chance 1 / (n + 1).
+        assert table["share"][e] == pytest.approx(np.mean(sizes) / (len(fit.labels) + 1))
+        drawn = [scipy.stats.beta(n, len(fit.labels) + 1 - n) for n in sizes]
+        for end, at in ((table["share_low"][e], 0.05), (table["share_high"][e], 0.95)):
+            reached = np.mean([one.cdf(end) for one in drawn])
+            assert reached == pytest.approx(at, abs=4 * np.sqrt(at * (1 - at) / 2_000))
         assert table["how_sure"][e] == pytest.approx(np.mean(held))
         _, theta = by_members(fit, e)
         skips = [

@@ -13,6 +13,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.estimators.wording import listed
+from permix.partitions.population import dirichlet_given, summarized_shares
 from permix.posterior.centers import TAIL, CenterSummaries
 from permix.posterior.intervals import holding
 
@@ -69,23 +70,36 @@ class ClusterSummaries(CenterSummaries[DPMallowsFit]):
         return out
 
     @cached_property
-    def shares(self) -> Array:
-        """Posterior mean share of each estimated cluster; they sum to one."""
-        return np.asarray(self.drawn_sizes.mean(axis=0) / self.drawn_sizes[0].sum())
+    def _shares(self) -> tuple[Array, Array, Array]:
+        """Means and 5 % and 95 % points of the shares in the population of what speaks for each cluster."""
+        clusters, linked, n = self.fit.clusters, self.fit.overlap.linked, self.fit.n_clusters
+        scale = self.fit.n_agents / len(self.fit.labels)
+        rng = np.random.default_rng(0)
+        given = [
+            dirichlet_given(clusters.prior_of(d), scale * sizes, rng, np.bincount(linked[rows], minlength=n))
+            for d, sizes in enumerate(self.drawn_sizes)
+            for rows in [clusters.of_draw(d)]
+        ]
+        return summarized_shares(given, TAIL)
 
-    @cached_property
+    @property
+    def shares(self) -> Array:
+        """Posterior mean share of each estimated cluster; what is missing to one has no members yet."""
+        return self._shares[0]
+
+    @property
     def share_intervals(self) -> Array:
-        """5 % and 95 % points of the shares over draws, with the means between them, (2, clusters)."""
-        ends = np.quantile(self.drawn_sizes, (TAIL, 1.0 - TAIL), axis=0) / self.drawn_sizes[0].sum()
-        return np.stack(holding(self.shares, *ends))
+        """5 % and 95 % points of the shares in the population, with the means between them, (2, clusters)."""
+        return np.stack(holding(*self._shares))
 
     # Tables.
 
     def group_table(self) -> pd.DataFrame:
         """One row for each group: how large, how tight, and its center by name.
 
-        Columns ``size``, members in the point estimate; ``share``, the mean over draws of the clusters that
-        speak for it; ``share_low`` and ``share_high``, 5 % and 95 % points of that; ``how_sure``, the
+        Columns ``size``, members in the point estimate; ``share``, the mean over draws of how
+        large the clusters that speak for it are in the population; ``share_low`` and ``share_high``, 5 % and
+        95 % points of that; ``how_sure``, the
         mean share of members that one cluster holds; ``found_in_chains`` and ``agreement``, whether chains
         agree on it (:class:`permix.posterior.estimated.Recurrence`); ``expected_distance``, pairs that a list
         as long as the longest orders against its center; ``theta_first`` and ``theta_last``, decays of the
