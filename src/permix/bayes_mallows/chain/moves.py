@@ -81,15 +81,14 @@ class Assignments(Move):
         )
         offsets = np.where(named, np.log(np.maximum(weights, 1e-300)) - norms, -np.inf)
         free, before = ~pinned & named[state.labels], state.labels.copy()
-        found = np.zeros((state.n, state.n_clusters))
+        found = np.zeros((state.n_clusters, state.n))
         metric, key = state.model.metric, draw_key(rng)
         given = (metric, state.members, state.centers, state.decays, offsets, free, found)
         per_agent = state.n_clusters * state.model.n_items
         over_rows(lambda first, last: weigh(*given, first, last), state.n, per_agent)
         if has_costs.py_func(metric):
             groups = (found, state.centers, state.decays, state.model.prior)
-            moving = (np.flatnonzero(free), np.flatnonzero(~free))
-            swap_neighbors(rng, metric, state.members, *moving, offsets, *groups)
+            swap_neighbors(rng, metric, state.members, np.flatnonzero(~free), offsets, *groups)
         over_rows(lambda first, last: choose(key, free, found, state.labels, first, last), state.n, per_agent)
         state.sizes[: state.n_clusters] = np.bincount(state.labels, minlength=state.n_clusters)
         return int(np.count_nonzero(before != state.labels))
