@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from permix.bayes_mallows.chain.statistics_jit import BLOCK as BLOCK
 from permix.bayes_mallows.chain.statistics_jit import distance_of, has_costs
 from permix.kernels.distances import FOOTRULE, KENDALL, SPEARMAN
 from permix.kernels.jit import kernel
-
-# Agents whose ranks stay in the fastest memory.
-BLOCK = 256
 
 
 @kernel

@@ -32,7 +32,7 @@ class AssignmentsByColumns(Move):
         if used < k:
             state.centers[used:k], state.decays[used:k] = state.draw_from_prior(rng, k - used)
         state.n_clusters = k
-        norms = np.array([state.model.sums.log_z(decay) for decay in state.decays[:k].tolist()])
+        norms = state.model.sums.values(state.decays[:k])[0]
         free, before = np.ones(state.n, dtype=np.bool_), state.labels.copy()
         found = np.zeros((k, state.n))
         metric, key = state.model.metric, draw_key(rng)

@@ -24,6 +24,9 @@ from permix.kernels.jit import kernel
 from permix.kernels.random import categorical_log
 from permix.kernels.streams import new_stream, open_stream, uniform
 
+# So many products of a block are left, each of 16 factors: these do not overflow below the decay that follows.
+LOGARITHMS, MODERATE = 16, 40.0
+
 
 @kernel
 def weigh(metric, members, centers, decays, offsets, free, weights, first, last):
@@ -70,17 +73,26 @@ def change_of_swap(metric, ranks, a, b, place):
 
 
 @kernel
-def log_of_product(chances, above, below, up, down):
-    """Return the sum of ln (1 + chance x), where x is ``up`` for agents with ``above`` above ``below``."""
-    lanes, total = np.ones(8), 0.0
-    size = chances.size
-    for begin in range(0, size, 8):
-        for at in range(begin, min(begin + 8, size)):
-            lanes[at - begin] *= 1.0 + chances[at] * (up if above[at] < below[at] else down)
-        if begin % 256 == 248 or begin + 8 >= size:
-            for lane in range(8):
-                total += math.log(lanes[lane])
-                lanes[lane] = 1.0
+def log_of_product(chances, above, below, up, down, factors):
+    """Return the sum of ln (1 + chance x), where x is ``up`` for agents with ``above`` above ``below``.
+
+    Halves of ``factors`` (BLOCK) are multiplied with each other, so that few logarithms are left.
+    """
+    total = 0.0
+    for begin in range(0, chances.size, BLOCK):
+        size = min(BLOCK, chances.size - begin)
+        chance, first, second = chances[begin:], above[begin:], below[begin:]
+        for at in range(size):
+            factors[at] = 1.0 + chance[at] * (up if first[at] < second[at] else down)
+        for at in range(size, BLOCK):
+            factors[at] = 1.0
+        left = BLOCK
+        while left > LOGARITHMS:
+            left //= 2
+            for at in range(left):
+                factors[at] *= factors[at + left]
+        for at in range(LOGARITHMS):
+            total += math.log(factors[at])
     return total
 
 
@@ -98,7 +110,7 @@ def swap_neighbors(rng, metric, members, bound, offsets, weights, centers, decay
     ranks = np.empty((n, n_agents), np.int16)  # more items than this type has room for have no costs either
     ranks_by_item(members, 0, n_agents, ranks)
     most = 2 * n  # no swap of neighbors changes a distance by more
-    growth = np.empty(2 * most + 1)
+    growth, factors = np.empty(2 * most + 1), np.empty(BLOCK)
     for k in range(n_groups):
         if offsets[k] == -np.inf:
             continue
@@ -117,19 +129,22 @@ def swap_neighbors(rng, metric, members, bound, offsets, weights, centers, decay
                 if labels[agent] == k:
                     change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
                     log_ratio -= decays[k] * change
-            if metric == KENDALL:
+            if metric == KENDALL and decays[k] < MODERATE:
                 up, down = growth[most + 1], growth[most - 1]
-                log_ratio += log_of_product(chances, ranks[a], ranks[b], up, down)
+                log_ratio += log_of_product(chances, ranks[a], ranks[b], up, down, factors)
             else:
                 for agent in range(n_agents):
-                    change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
-                    log_ratio += math.log1p(chances[agent] * growth[change + most])
-            if not log_ratio >= -rng.standard_exponential():
+                    if chances[agent] > 0.0:
+                        change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
+                        log_ratio += math.log1p(chances[agent] * growth[change + most])
+            if log_ratio < -rng.standard_exponential():
                 continue
             made += 1
             order[place], order[place + 1] = b, a
             centers[k, a], centers[k, b] = place + 1, place
             for agent in range(n_agents):
+                if chances[agent] == 0.0:
+                    continue
                 change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
                 grown = 1.0 + chances[agent] * growth[change + most]
                 chances[agent] *= 1.0 + growth[change + most]

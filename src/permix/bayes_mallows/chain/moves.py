@@ -76,9 +76,7 @@ class Assignments(Move):
         if np.count_nonzero(named) < 2:
             return 0
         weights = rng.standard_gamma(state.sizes_in_use - state.prior.discount)
-        norms = np.array(
-            [state.model.sums.log_z(decay) for decay in state.decays[: state.n_clusters].tolist()]
-        )
+        norms = state.log_norms[: state.n_clusters]
         offsets = np.where(named, np.log(np.maximum(weights, 1e-300)) - norms, -np.inf)
         free, before = ~pinned & named[state.labels], state.labels.copy()
         found = np.zeros((state.n_clusters, state.n))
