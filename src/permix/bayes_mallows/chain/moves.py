@@ -56,7 +56,7 @@ class SharedSwaps(Move):
         groups = (state.centers, state.decays, state.errors, state.n_clusters, model.prior)
         made = int(swap_together(rng, *given, *groups))
         state.recount()
-        return Info("swaps", state.n_clusters * max(model.n_items // 3, 1), made)
+        return Info("swaps", state.n_clusters * model.n_items, made)
 
 
 @dataclasses.dataclass
