@@ -86,8 +86,8 @@ class Chain(NamedTuple):
     def note(self) -> str:
         """What is to be said of it."""
         return (
-            f"{self.n_draws} draws, of decays {self.decays.min():.0f} to {self.decays.max():.0f} effective, of "
-            f"ranks {self.ranks.min():.0f} to {self.ranks.max():.0f} of {len(self.ranks)} that vary"
+            f"{self.n_draws} draws, of decays {self.decays.min():.0f} to {self.decays.max():.0f} effective, "
+            f"of ranks {self.ranks.min():.0f} to {self.ranks.max():.0f} of {len(self.ranks)} that vary"
         )
 
 

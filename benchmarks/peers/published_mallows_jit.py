@@ -1,8 +1,9 @@
 # mypy: ignore-errors
 """One iteration of the Metropolis–Hastings algorithm of Vitelli et al. (2018), compiled.
 
-Written from the mathematics: centers move by leap-and-shift, each judged by all members of its group; ln decay
-moves by normal steps; agents get groups given shares; what agents leave open moves by one leap or swap each.
+Written from the mathematics: centers move by leap-and-shift, each judged by all members of its group; ln
+decay moves by normal steps; agents get groups given shares; what agents leave open moves by one leap or
+swap each.
 """
 
 from __future__ import annotations

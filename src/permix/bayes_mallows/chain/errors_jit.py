@@ -47,7 +47,7 @@ def gain_of(pairs, begin, end, ranks, a, b, level, slope):
     total = 0.0
     for p in range(begin, end):
         better, worse = pairs[p, 0], pairs[p, 1]
-        if better == a or better == b or worse == a or worse == b:
+        if better in (a, b) or worse in (a, b):
             before = ranks[worse] - ranks[better]
             after = swapped(ranks, worse, a, b) - swapped(ranks, better, a, b)
             if slope == 0.0:

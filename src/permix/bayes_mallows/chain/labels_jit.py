@@ -24,7 +24,7 @@ from permix.kernels.jit import kernel
 from permix.kernels.random import categorical_log
 from permix.kernels.streams import new_stream, open_stream, uniform
 
-# So many products of a block are left, each of 16 factors: these do not overflow below the decay that follows.
+# So many products of a block are left, each of 16 factors, which do not overflow below this decay.
 LOGARITHMS, MODERATE = 16, 40.0
 
 
@@ -32,8 +32,8 @@ LOGARITHMS, MODERATE = 16, 40.0
 def weigh(metric, members, centers, decays, offsets, free, weights, first, last):
     """Write P(group | ranking) of each agent from ``first`` on, (groups, agents).
 
-    ``offsets`` are ln (share / Z) of groups, -inf for those that take no part; agents who are not ``free`` are
-    in none.
+    ``offsets`` are ln (share / Z) of groups, -inf for those that take no part; those who are not ``free``
+    are in none.
     """
     n_groups, n = offsets.size, centers.shape[1]
     order, x, far = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(BLOCK, np.int32)
@@ -98,11 +98,11 @@ def log_of_product(chances, above, below, up, down, factors):
 
 @kernel
 def swap_neighbors(rng, metric, members, bound, offsets, weights, centers, decays, prior):
-    """Propose to swap neighbors in centers, with groups of agents who have weights summed out, not of ``bound``.
+    """Propose to swap neighbors in centers, with groups of agents summed out who are not ``bound``.
 
-    Given who is in a group its center hardly moves, and given the center nobody changes groups: so both are
-    changed together (Metropolis). Each group that takes part gets as many proposals as there are neighbors.
-    Returns how many were accepted.
+    These have weights. Given who is in a group its center hardly moves, and given the center nobody changes
+    groups: so both are changed together (Metropolis). Each group that takes part gets as many proposals as
+    there are neighbors. Returns how many were accepted.
     """
     rankings, ranking_of, labels = members
     n, n_groups, n_agents = rankings.shape[1], offsets.size, labels.size

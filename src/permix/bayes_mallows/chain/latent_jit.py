@@ -35,7 +35,9 @@ def fill_costs(metric, centers, n_groups, counts, costs):
 
 
 @kernel
-def walk_comparisons(item, order, at, first, last, above_start, above, below_start, below, level, net, weights):
+def walk_comparisons(
+    item, order, at, first, last, above_start, above, below_start, below, level, net, weights
+):
     """Add to ``weights`` what comparisons of the item cost at each place; ``net`` is zero, and left so."""
     for e in range(above_start[item], above_start[item + 1]):
         net[above[e]] -= 1
@@ -160,7 +162,9 @@ def update_latents(
                 if window(order[b], rank, above_start, above, below_start, below)[0] > a:
                     continue
             cost = decay * swap_cost(order, a, b, pairwise, costs[k]) if by_costs else -now
-            gain = gain_of(arrays.pairs, begin, end, rank, order[a], order[b], level, slope) if unsure else 0.0
+            gain = (
+                gain_of(arrays.pairs, begin, end, rank, order[a], order[b], level, slope) if unsure else 0.0
+            )
             swap(order, rank, a, b)
             after = now
             if not by_costs:

@@ -101,12 +101,11 @@ def swap_together(
                     if not levels or levels_allow(arrays, row, ranks, a, b, identity, state):
                         mine = agent if errors.shape[0] > 1 else 0
                         level, slope = errors[mine, 0], errors[mine, 1]
-                        gains[agent] = (
-                            gain_of(pairs, begin, end, ranks, a, b, level, slope) if soft else 0.0
-                        )
+                        gains[agent] = gain_of(pairs, begin, end, ranks, a, b, level, slope) if soft else 0.0
                 if gains[agent] == -np.inf:
                     log_ratio -= changes[agent]
-                if gains[agent] == -np.inf or gains[agent] == 0.0:  # what is as probable either way weighs nothing
+                    continue
+                if gains[agent] == 0.0:  # what is as probable either way weighs nothing
                     continue
                 high = max(gains[agent], -changes[agent])
                 gap = abs(gains[agent] + changes[agent])
