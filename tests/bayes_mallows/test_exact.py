@@ -131,8 +131,8 @@ def test_swaps_of_neighbors_with_groups_summed_out_are_exact(distance, monkeypat
     if distance == "hamming":  # where the twin differs too little to tell
         return
 
-    def forgetful(rng, metric, members, free, bound, *others):
-        return swap_neighbors(rng, metric, members, free, bound[:0], *others)
+    def forgetful(rng, metric, members, bound, *others):
+        return swap_neighbors(rng, metric, members, bound[:0], *others)
 
     monkeypatch.setattr(moves, "swap_neighbors", forgetful)
     assert gaps(distance, "full", "two", n_iterations=8000) > 2 * BOUND
