@@ -8,7 +8,7 @@ from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.climbs import Follow, Run
-from permix.mallows.crossings import Optima, matched
+from permix.distributions.conditioning.optima import Optima, matched
 from permix.mallows.em import MallowsEM
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
