@@ -223,11 +223,11 @@ def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
 def first_place(
     model: BayesModel, settings: BayesianMallowsParameters, rng: np.random.Generator, chain: int = 0
 ) -> GroupState:
-    """Return the state that a chain of a fit starts from: the best of several where groups are given."""
+    """Return the state that a chain of a fit starts from: the best of many where groups are given."""
     if model.is_open or model.most_groups == 1 or model.n_agents < FEWEST:
         return first_state(model, rng, chain)
     if not len(model.open_agents):
-        state = first_state(model, rng, chain)
+        state = first_state(model, rng)
         settle_at_optimum(state, model.most_groups, rng)
         return state
     return climbed(partial(first_state, model, rng), sweep_move(model, settings), rng)

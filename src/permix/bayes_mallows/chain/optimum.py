@@ -40,7 +40,7 @@ COSTS = {"cayley": 20, "ulam": 200}
 
 
 def settle_at_optimum(state: GroupState, n_groups: int, rng: np.random.Generator) -> None:
-    """Put agents into the most probable groups, as far as a search finds them; all rankings are as they are."""
+    """Put agents into the most probable groups that a search finds; rankings stay as they are."""
     model = state.model
     n_pairs = model.n_items * (model.n_items - 1) // 2
     most = max(MOST_NUMBERS // (n_pairs * COSTS.get(model.sums.distance, 1)), LEAST_AGENTS * n_groups)
@@ -117,18 +117,17 @@ class Climbs:
             center[:] = self.drawn(chances, rng)
             nearest = np.minimum(nearest, self.rankings.distances(center[None])[0])
             chances = self.counts * nearest if nearest.any() else self.counts
-        decay = float(self.decays(self.counts @ nearest, self.counts.sum()))
+        decay = self.decays(self.counts[None] @ nearest, self.counts.sum(), np.ones(1))[0]
         weights = np.full(n_groups, 1.0 / n_groups)
         return MallowsComponents(
             tuple(range(n)), weights, centers, np.full(n_groups, decay), distance=self.sums.distance
         )
 
-    def decays(self, totals: Array, sizes: Array) -> Array:
+    def decays(self, totals: Array, sizes: Array, starts: Array) -> Array:
         """Return decays that suit sums of distances, as if one more ranking were drawn evenly."""
-        widest = self.sums.mean_distance(0.0)
-        means = np.minimum((totals + WIDEST * widest) / (sizes + 1.0), WIDEST * widest)
-        found = self.sums.decays_at(np.atleast_1d(means), np.ones(np.size(means)), MOST_DECAY)
-        return np.asarray(np.maximum(found, LEAST_DECAY).reshape(np.shape(means)))
+        widest = WIDEST * self.sums.mean_distance(0.0)
+        means = np.minimum((totals + widest) / (sizes + 1.0), widest)
+        return np.maximum(self.sums.decays_at(means, starts, MOST_DECAY), LEAST_DECAY)
 
     def share_out(self, components: MallowsComponents) -> Shares:
         """Return how probable groups are for each ranking."""
@@ -149,7 +148,7 @@ class Climbs:
             shares = self.share_out(components)
             weights = shares.weights
             if rng is not None and sweep < N_DRAWN:
-                weights = self.counts * (rng.multinomial(1, shares.chances.T).T)
+                weights = self.counts * rng.multinomial(1, shares.chances.T).T
             elif shares.log_likelihood - reached < LEAST_RISE:
                 better = self.exchanged(components, shares)
                 if better is None:
@@ -165,9 +164,9 @@ class Climbs:
         """Return the groups that suit weighted rankings."""
         sizes = weights.sum(axis=1)
         centers, totals = self.rankings.nearest(weights, components.centers)
-        return components.with_values(
-            sizes / sizes.sum(), np.asarray(centers, dtype=np.int32), self.decays(totals, sizes)
-        )
+        centers = np.ascontiguousarray(centers, dtype=np.int32)
+        decays = self.decays(totals, sizes, components.decays)
+        return components.with_values(sizes / sizes.sum(), centers, decays)
 
     def exchanged(self, components: MallowsComponents, shares: Shares) -> MallowsComponents | None:
         """Return the same with one center moved to a neighbor, by the likelihood; None if none gains much.
