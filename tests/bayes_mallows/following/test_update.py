@@ -15,7 +15,7 @@ from tests.bayes_mallows.cases import data_of, model_of, settings_of
 from tests.bayes_mallows.following.cases import evidence, means_of, numbers_of
 from tests.oracles import bayes_mallows as oracle
 
-RUNS = {"n_draws": 40, "n_thin": 1, "n_burn_in": 50, "n_chains": 24, "random_state": 3, "progress": False}
+RUNS = {"n_draws": 60, "n_thin": 3, "n_burn_in": 50, "n_chains": 24, "random_state": 3, "progress": False}
 
 
 def model_with(settings, **runs):
@@ -36,7 +36,7 @@ def test_updated_fits_have_the_posterior(distance, form, prior, errors):
     data = data_of(form)
     n = int(data.table.counts[0])
     fit = model_with(settings_of(distance, prior, errors), **RUNS).fit(data.table[:1])
-    fit.update(data.table[1:2], n_moves=2).update(data.table[2:], n_moves=3)
+    fit.update(data.table[1:2]).update(data.table[2:], n_moves=3)
     assert fit.labels_.shape == (len(data.table),)
     model = model_of(distance, prior, errors)
     right = oracle.posterior(model, data.agents)
@@ -44,12 +44,12 @@ def test_updated_fits_have_the_posterior(distance, form, prior, errors):
     rng = np.random.default_rng(0)
     chains = np.array(
         [
-            np.mean([numbers_of(p) for p in particles_of(fit._fit.draws, chain, 40, of_all, rng)], axis=0)
+            np.mean([numbers_of(p) for p in particles_of(fit._fit.draws, chain, 60, of_all, rng)], axis=0)
             for chain in range(24)
         ]
     )
     gap = chains.mean(axis=0) - means_of(right, len(data.agents))
-    error = np.maximum(chains.std(axis=0, ddof=1) / math.sqrt(24), 3.0 / (24 * 40))
+    error = np.maximum(chains.std(axis=0, ddof=1) / math.sqrt(24), 3.0 / (24 * 60))
     assert np.abs(gap / error).max() < 5.5
     found = fit.updates_.groupby("chain")["log_evidence"].sum().to_numpy()
     ratios = np.exp(found)

@@ -38,6 +38,8 @@ from permix.partitions.priors import (
 )
 
 MISFIT = "the checkpoint's groups are not those of these data"
+# Where nothing is drawn; a new one each time would take longer than all else.
+UNUSED = np.random.default_rng(0)
 
 
 class GroupState(PartitionState):
@@ -179,7 +181,7 @@ class GroupState(PartitionState):
         """Compute sizes, costs and sums of distances from labels and rankings."""
         n = self.model.n_items
         gather(self.model.metric, *self.members, self.n_clusters, self.sizes, np.empty((n, n)), self.costs)
-        self.update_groups(np.random.default_rng(0), 0)
+        self.update_groups(UNUSED, 0)
 
     def update_groups(self, rng: np.random.Generator, rounds: int) -> int:
         """Move centers and decays so many times; returns what changed."""
