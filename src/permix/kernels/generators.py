@@ -1,9 +1,9 @@
 # mypy: ignore-errors
 """Random generators as arguments of kernels.
 
-Numba asks Python's ctypes for the addresses of a generator's functions at every call: 12 µs, more than many a step
-of a chain. NumPy has them in one struct (``bitgen_t`` in ``numpy/random/bitgen.h``), and where that lies in
-``bit_generator.capsule``.
+Numba asks Python's ctypes for the addresses of a generator's functions at every call, which takes 12 µs: more
+than many a step of a chain. NumPy has them in one struct (``bitgen_t`` in ``numpy/random/bitgen.h``), which
+``bit_generator.capsule`` points to.
 """
 
 from __future__ import annotations
