@@ -24,7 +24,7 @@ from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.distributions.agent_weights.design import Design
 from permix.distributions.base import Estimate
-from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.known import NOTHING, Known
 from permix.moves import Concentration, Cycle, Move
 from permix.moves.state import learned_concentration
 from permix.partitions import MixtureOfFiniteMixtures
@@ -80,26 +80,15 @@ class BayesianMallowsFit(EstimatedPartition):
         """Numbers of rows and of items."""
         return len(self.preferences), len(self.items)
 
-    def memberships(self) -> Memberships:
-        """Return to which groups agents belong."""
-        drawn = self.draws.arrays["labels"]
-        return Memberships(
-            self.labels,
-            self.n_clusters,
-            agents=self.preferences.rows_of_agents(),
-            draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains / len(drawn),
-        )
+    @property
+    def agent_rows(self) -> Array:
+        """Row of each agent."""
+        return self.preferences.rows_of_agents()
 
     @property
     def overlapping(self) -> bool:
         """Whether the partition nearest to all draws joins groups, so that another one is shown."""
         return self.estimate.n_runs == 0
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped the chains: what was drawn until then is here."""
-        return self.draws.interrupted
 
     @property
     def counts(self) -> Array:

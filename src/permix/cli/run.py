@@ -33,6 +33,7 @@ from permix.runtime.progress import Display
 from permix.runtime.telling import tell
 
 SELECTION_TABLES = "permix.selection.tables"
+SELECTION_ROWS = f"{SELECTION_TABLES}:selection_rows"
 
 
 class Targets(NamedTuple):
@@ -288,8 +289,12 @@ def _finish(
         part("permix.plots:save")(fit, targets.picture)
         note(targets.picture)
     if targets.report is not None and not partial:
-        part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
+        kept = part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
         note(targets.report)
+        if kept:  # it has held the data against the model, too
+            about |= kept
+            write_model(fit, targets.output, about)
+            note(targets.output)
     with Display(None) as display:
         display.begin("describing the groups")
         answer = part("permix.reporting.build:answer_of")(fit, about)
@@ -351,11 +356,7 @@ def _about(
     if "cleaning" in extra:
         kept["cleaning"] = [{**entry, "which": ", ".join(entry["which"])} for entry in extra["cleaning"]]
     if "selection" in extra:
-        kept["selection"] = [
-            {name: None if value != value else value for name, value in row.items()}  # JSON has no NaN
-            | {"chosen": row["n_groups"] == extra["selection"]["chosen"]}
-            for row in extra["selection"]["table"]
-        ]
+        kept["selection"] = part(SELECTION_ROWS)(extra["selection"])
     if values.get("missing"):
         kept["missing_codes"] = [{"code": code} for code in values["missing"]]
     return kept

@@ -15,6 +15,9 @@ LAYOUTS = {
     "orders": "a column for each place, the best first",
     "a ranking in each cell": "a ranking in each cell, the best first",
     "ratings": "ratings, the highest is the best",
+    "matches": "matches of two items, with the winner of each",
+    "choices": "choices of one item among those shown",
+    "best-worst": "the best and the worst of the items shown",
     "pairs": "comparisons of two items, the one preferred and the other",
 }
 # Where the median majority is below this, people disagree about most pairs.
@@ -33,10 +36,19 @@ def how_it_was_read(votes: Any) -> str:
         said = f"ratings in words, the best first: {', '.join(map(str, named))}"
     if not said or not isinstance(said, str):
         return ""
+    found = known.get("TABLE")
+    table = found if isinstance(found, dict) else {}
+    if table.get("from") is not None and layout == "ratings" and not named:
+        said = f"ratings from {table['from']:g} to {table['to']:g}, the highest is the best"
     parts = [f"Read as: {said}"]
-    table = known.get("TABLE")
-    if isinstance(table, dict) and table.get("agent"):
+    if table.get("agent"):
         parts.append(f"{table['agent']} names the agents")
+    if table.get("count"):
+        parts.append(f"{table['count']} counts them")
+    if table.get("contest"):
+        parts.append(f"the contest is {table['contest']}")
+    if table.get("unread"):
+        parts.append(f"not used: {', '.join(table['unread'])}")
     others = known.get("OTHER COLUMNS")
     apart = [*(votes.covariates or ()), *(others if isinstance(others, list) else ())]
     if apart:

@@ -56,6 +56,7 @@ ABOUT = {
     "no_better": ("said",),
     "ending": ("what", "value"),
     "run": ("what", "value"),
+    "checks": ("said", "lacking"),
     "data": ("what", "value"),
     "typical": ("group", "ballot", "agents"),
 }

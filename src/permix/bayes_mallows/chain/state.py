@@ -29,11 +29,11 @@ from permix.moves.state import (
     roomy,
 )
 from permix.partitions.labels import canonical_labels
+from permix.partitions.population import dirichlet_given, draw_shares
 from permix.partitions.priors import (
     DirichletProcess,
     FiniteDirichlet,
     Gamma,
-    MixtureOfFiniteMixtures,
     PriorTables,
 )
 
@@ -311,16 +311,9 @@ class GroupState(PartitionState):
             times = np.bincount(pattern_of, minlength=len(matrix)) / self.n
             self.shares = (times @ np.exp(log_weights(matrix, self.coefficients)))[: self.n_clusters]
             return
-        spec, sizes = self.prior_spec, self.sizes_in_use
-        discount = self.prior.discount
-        if isinstance(spec, MixtureOfFiniteMixtures):
-            chances = np.cumsum(spec.n_components_probabilities(self.n_clusters, self.n))
-            n_groups = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
-            rest = spec.pseudo_count * (n_groups - self.n_clusters)
-        else:
-            rest = math.exp(self.prior.opening[self.n_clusters])
-        weights = rng.standard_gamma(np.append(sizes - discount, max(rest, 0.0)))
-        self.shares = weights[:-1] / weights.sum()
+        opening = float(self.prior.opening[self.n_clusters])
+        given = dirichlet_given(self.prior_spec, self.sizes_in_use, rng, log_opening=opening)
+        self.shares = draw_shares(given, rng)
 
     def checkpoint(self) -> dict[str, Array]:
         """Everything that cannot be recomputed."""
