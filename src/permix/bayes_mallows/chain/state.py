@@ -37,7 +37,7 @@ from permix.partitions.priors import (
     PriorTables,
 )
 
-# Taken along by what draws nothing.
+# Taken along by what draws nothing; a new one each time would take longer than all else.
 NO_DRAWS = np.random.default_rng(0)
 MISFIT = "the checkpoint's groups are not those of these data"
 
