@@ -86,9 +86,27 @@ def test_models_that_were_cut_short_are_named():
     late = scored("slow", -2.0, 2, 1.0)._replace(cut_short=True)
     models, simple = [scored("a", -1.0, 3, 1.0), late], [scored("one group (baseline)", -5.0, 1, np.nan)]
     said = "slow had less time than needed, and might do better with more."
-    assert said in in_words(VOTES, models, simple, np.ones(200), True)
+    words = in_words(VOTES, models, simple, np.ones(200), True)
+    assert said in words
+    assert "less probable than under a" not in words  # more time might tell otherwise
     models[1] = late._replace(cut_short=False)
-    assert "less time" not in in_words(VOTES, models, simple, np.ones(200), True)
+    words = in_words(VOTES, models, simple, np.ones(200), True)
+    assert "less time" not in words
+    assert "less probable than under a" in words
+
+
+def test_a_choice_of_numbers_that_time_ended_is_cut_short(monkeypatch, camps):
+    """The time for choosing is a part of that for fitting, which may not have run out."""
+    from permix.comparison import compare
+
+    engine = SimpleNamespace(n_jobs=1)
+    about = SimpleNamespace(selection=True)
+    compared = SimpleNamespace(parameters=SimpleNamespace(declared=()), fit=lambda data, parameters: "a fit")
+    candidate = compare.Candidate(about, compared, SimpleNamespace(options={}))
+    chosen = SimpleNamespace(n_folds=2, fit="a fit", chosen=1)
+    monkeypatch.setattr(compare, "chosen_number", lambda *_: chosen)
+    for seconds, expected in ((0.0, True), (1000.0, False), (None, False)):
+        assert compare.Engine.fitted(engine, candidate, camps, 0, seconds) == ("a fit", expected)
 
 
 def test_what_is_fitted_and_kept(few_models, camps, tmp_path):
