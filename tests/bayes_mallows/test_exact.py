@@ -140,8 +140,8 @@ def test_swaps_of_neighbors_with_groups_summed_out_are_exact(distance, monkeypat
 # Under Hamming's distance the twin differs too little to tell.
 @pytest.mark.parametrize("distance", first_in_every_run(["spearman", "footrule", "kendall"]))
 def test_a_twin_that_forgets_the_pinned_agents_is_rejected(distance, monkeypatch):
-    def forgetful(rng, metric, members, free, bound, *others):
-        return swap_neighbors(rng, metric, members, free, bound[:0], *others)
+    def forgetful(rng, metric, members, bound, *others):
+        return swap_neighbors(rng, metric, members, bound[:0], *others)
 
     monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
     monkeypatch.setattr(moves, "swap_neighbors", forgetful)

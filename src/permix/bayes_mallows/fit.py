@@ -12,6 +12,7 @@ from permix.bayes_mallows.chain.by_agent import AssignmentsByColumns, Coefficien
 from permix.bayes_mallows.chain.climb import FEWEST, climbed
 from permix.bayes_mallows.chain.errors_jit import LOGISTIC
 from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings, SharedSwaps
+from permix.bayes_mallows.chain.optimum import settle_at_optimum
 from permix.bayes_mallows.chain.split_merge import SplitMerge
 from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel, bayes_model
@@ -211,9 +212,13 @@ def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
 def first_place(
     model: BayesModel, settings: BayesianMallowsParameters, rng: np.random.Generator, chain: int = 0
 ) -> GroupState:
-    """Return the state that a chain of a fit starts from: the best of several where groups are given."""
+    """Return the state that a chain of a fit starts from: the best of many where groups are given."""
     if model.is_open or model.most_groups == 1 or model.n_agents < FEWEST:
         return first_state(model, rng, chain)
+    if not len(model.open_agents):
+        state = first_state(model, rng)
+        settle_at_optimum(state, model.most_groups, rng)
+        return state
     return climbed(partial(first_state, model, rng), sweep_move(model, settings), rng)
 
 
