@@ -42,8 +42,8 @@ def few_models(monkeypatch):
 def camps():
     rng = np.random.default_rng(5)
     two = [permix.Mallows(range(6), 0.3), permix.Mallows([5, 4, 3, 2, 1, 0], 0.3, items=range(6))]
-    votes = permix.Rankings.concat([camp.sample(40, rng) for camp in two])
-    return votes.with_covariates({"side": ["left"] * 40 + ["right"] * 40})
+    votes = permix.Rankings.concat([camp.sample(60, rng) for camp in two])
+    return votes.with_covariates({"side": ["left"] * 60 + ["right"] * 60})
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +109,10 @@ def test_what_is_fitted_and_kept(fitted, tmp_path):
     assert isinstance(found, AutoFit)
     assert not any((found.partial, found.cut_short, found.interrupted))
     assert found.chosen in ("mallows", "mean-shift")
-    assert found.said[0].startswith("These are votes: 80 agents with rankings of all 6 items, without ties")
+    assert found.said[0].startswith("These are votes: 120 agents with rankings of all 6 items, without ties")
     assert "suit them" in found.said[1]
     assert any(line.startswith("stage 1 of 3: comparing") for line in lines)
-    assert len(found.model.labels_) == 80
+    assert len(found.model.labels_) == 120
     file = tmp_path / "answer.permix"
     found.save(file)
     about = read_about(file)
@@ -190,7 +190,7 @@ def test_what_was_done_is_kept_where_the_last_fit_is_stopped(
     assert len(found.model.labels_) < camps.n_agents
     told = {row["what"]: row["value"] for row in found.tables()["ending"]}
     assert told["stopped"] == ("user" if who == "user" else "time")
-    assert told["made on"] == "60 of 80 agents"  # a quarter was held out
+    assert told["made on"] == "90 of 120 agents"  # a quarter was held out
     file = tmp_path / "answer.permix"
     found.save(file)
     text = permix.report(file, format="md", checks=False, progress=False)
