@@ -144,7 +144,12 @@ def test_words_may_be_capitals(run, folder):
             "ratings (higher is better) with --layout ratings; tables of answers",
         ),
         ("v.csv", "a,b,c\nx,y,1\ny,x,2\n", ["--layout", "orders"], "pos1, pos2"),
-        ("v.csv", "user,voter,pos1\na,b,x\n", [], "could both be the agent; name it with --agent-column\n"),
+        (
+            "v.csv",
+            "user,voter,pos1\na,b,x\n",
+            [],
+            "could both be the agent; name it with --agent-column, or say which is an item with --item\n",
+        ),
         ("v.csv", "a,b,c\n1,2,9\n2,1,8\n", ["--layout", "ranks"], "are left out with --ignore\n"),
         (
             "v.csv",

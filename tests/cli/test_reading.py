@@ -265,3 +265,12 @@ def test_options_that_are_named_can_be_copied(run, tmp_path):
     assert "--group-column '# of people'" in run("info", path)[2]
     path.write_text("precinct,rank1,rank2,share of all\nN,A,B,40\nS,B,A,35\n")
     assert "--group-column 'share of all'" in run("info", path)[2]
+
+
+def test_info_lists_contests_and_says_what_to_do_where_they_are_none(run, tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text("Race,rank1,rank2\nw,a,b\nw,b,a\nb,x,y\nb,y,x\n")
+    _, out, err = run("info", file)
+    assert "2 contests; say which with --contest" in out
+    assert "If column 'Race' says something of the agents, say --group-column Race" in err
+    assert "4 agents" in run("consensus", file, "--ignore", "Race")[1]

@@ -175,9 +175,9 @@ def test_levels_that_are_no_answers_or_too_many_are_trusted_with_care():
         )
 
 
-def test_intervals_of_shares_are_said_to_be_of_these_rows(model):
+def test_what_shares_are_of_is_said_of_rows_and_of_columns(model):
     told = answer(model._fit).sentences
-    assert re.match(r"Group \d, \d+% \([\d.]+–[\d.]+\) of these rows, ", told[2])
+    assert re.match(r"Group \d, \d+% \([\d.]+–[\d.]+\) of the rows, ", told[2])
     text = written(described(model, checks=False, progress=False), "md")
-    for what in ("rows", "columns"):
-        assert f"Shares are of these {what}: intervals say how sure groups are, not how far a sample" in text
+    assert "Shares are those in the population that these rows are a sample of" in text
+    assert "Shares are of these columns: intervals say how sure groups are, not how far a sample" in text

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from permix.cli.app import build
-from permix.consensus.reading import median_majority
+from permix.consensus.agreement import median_majority
 
 
 def consensus(file, *words: str) -> str:
@@ -22,7 +22,7 @@ def consensus(file, *words: str) -> str:
     ("layout", "said"),
     [
         ("ranks", "a column for each item with its rank, 1 is the best"),
-        ("ratings", "ratings, the highest is the best"),
+        ("ratings", "ratings from 1 to 3, the highest is the best"),
     ],
 )
 def test_how_the_file_was_read_is_one_line(tmp_path, layout, said):

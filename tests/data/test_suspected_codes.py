@@ -82,3 +82,33 @@ def test_codes_near_the_scale_are_warned_of(file, codes):
     with pytest.warns(PermixWarning) as said:
         permix.read_cells(path)
     assert all(f"missing={code}" in " ".join(str(found.message) for found in said) for code in codes)
+
+
+@pytest.mark.parametrize(
+    ("scale", "codes"),
+    [
+        *((range(1, 8), (8,)), (range(1, 8), (9,)), (range(1, 6), (7,)), (range(1, 6), (8, 9))),
+        *((range(4), (9,)), (range(5), (9,)), ((0, 1), (9,)), ((1, 2), (8,)), (range(3), (-1,))),
+    ],
+)
+def test_codes_beside_scales_of_ratings_are_said(tmp_path, scale, codes):
+    entries = [*scale] * 6 + [*codes]
+    entries += [scale[0]] * (-len(entries) % 3)
+    rows = [",".join(map(str, entries[at : at + 3])) for at in range(0, len(entries), 3)]
+    path = tmp_path / "x.csv"
+    path.write_text("A,B,C\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    with pytest.warns(PermixWarning, match=rf"{codes[0]} stands in [0-9]+ cells?.* no answer, say missing="):
+        permix.read(path, layout="ratings")
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [range(1, 6), range(1, 8), range(1, 10), range(1, 11), range(6), range(10), (-1, 0, 1), (-2, 0, 2)],
+)
+def test_scales_without_a_code_are_read_in_silence(tmp_path, scale, recwarn):
+    drawn = np.random.default_rng(3).choice(list(scale), (20, 3))
+    rows = [",".join(map(str, row)) for row in drawn.tolist()]
+    path = tmp_path / "x.csv"
+    path.write_text("A,B,C\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    assert permix.read(path, layout="ratings").n_agents == 20
+    assert not [each for each in recwarn if "stands in" in str(each.message)]

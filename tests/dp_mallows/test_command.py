@@ -16,6 +16,7 @@ from permix.dp_mallows.tables import report as dp_mallows_report
 from permix.dp_mallows.tables import show as print_dp_mallows
 from permix.estimators.ranking_lists import as_top_lists
 from permix.reporting import described, written
+from permix.reporting.words import OF_ALL
 from tests.dp_mallows.cases import fit_of
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa", "water")
@@ -330,10 +331,10 @@ def test_options_that_say_nothing_are_refused(run, fit, newcomers):
     )
 
 
-def test_shares_are_said_to_be_of_these_agents(run, fit, model):
-    said = "Shares are of these agents: intervals say how sure groups are, not how far a sample may be off."
+def test_shares_are_said_to_be_of_the_population(run, fit, model):
+    said = OF_ALL.format("agents")
     assert json.loads(run("summary", fit, "--json")[1])["shares_are"] == said
     assert said in run("summary", fit)[1]
     text = written(described(model, checks=False, progress=False), "md")
     assert said in text
-    assert ") of these agents, " in text
+    assert ") of the agents, " in text

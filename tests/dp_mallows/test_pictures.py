@@ -40,7 +40,7 @@ def test_groups_show_centers_and_decays(tmp_path):
     panels = shown_panels(figure)
     assert len(panels) == fit.n_clusters == 2
     for e, (upper, lower) in enumerate(panels):
-        table = summaries.center_table(e)
+        table = summaries.center_table(e, summaries.length)
         assert [label.get_text() for label in upper.get_yticklabels()] == table["item"].tolist()
         np.testing.assert_array_equal(upper.collections[1].get_offsets()[:, 0], table["expected_rank"])
         np.testing.assert_array_equal(

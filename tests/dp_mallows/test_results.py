@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from permix.dp_mallows.results import ClusterSummaries
 from permix.errors import DataError
@@ -71,11 +72,11 @@ def test_center_table(fit):
             assert row["in_top"] == pytest.approx((own < 2).mean())
         assert (np.diff(table["expected_rank"]) >= 0).all()
         assert table["in_top"].sum() == pytest.approx(2.0)
-    assert ClusterSummaries(fit).center_table(0)["in_top"].sum() == pytest.approx(3.0)
+    assert ClusterSummaries(fit).center_table(0, top=3)["in_top"].sum() == pytest.approx(3.0)
     with pytest.raises(DataError, match="there is no group 2"):
-        ClusterSummaries(fit).center_table(2)
+        ClusterSummaries(fit).center_table(2, top=3)
     with pytest.raises(DataError, match="group=-1"):
-        ClusterSummaries(fit).center_table(-1)
+        ClusterSummaries(fit).center_table(-1, top=3)
     with pytest.raises(DataError, match="top=0"):
         ClusterSummaries(fit).center_table(0, top=0)
 
@@ -96,7 +97,7 @@ def test_places_are_not_widened_to_means(fit):
                 assert np.mean((own >= low[place - 1]) & (own <= high[place - 1])) >= 0.9 - 1e-12
     # The twin is the interval of the mean, which is a wider one.
     assert [ends.tolist() for ends in ClusterSummaries(often).place_intervals(0)] == [[1, 2, 3, 4]] * 2
-    table = ClusterSummaries(often).center_table(0)
+    table = ClusterSummaries(often).center_table(0, top=3)
     assert (table["rank_low"].tolist(), table["rank_high"].tolist()) == ([1, 1, 3, 4], [2, 2, 3, 4])
 
 
@@ -112,10 +113,12 @@ def test_cluster_table(fit):
             common = [(labels[members] == k).sum() for k in range(len(of_draw))]
             likeness = [n**2 / (labels == k).sum() for k, n in enumerate(common)]
             held.append(common[int(np.argmax(likeness))] / len(members))
-        assert table["share"][e] == pytest.approx(np.mean(sizes) / len(fit.labels))
-        ends = np.quantile(sizes, [0.05, 0.95]) / len(fit.labels)
-        assert table["share_low"][e] == pytest.approx(min(ends[0], table["share"][e]))
-        assert table["share_high"][e] == pytest.approx(max(ends[1], table["share"][e]))
+        # Of the population: at concentration 1, a new agent is in a new group with chance 1 / (n + 1).
+        assert table["share"][e] == pytest.approx(np.mean(sizes) / (len(fit.labels) + 1))
+        drawn = [scipy.stats.beta(n, len(fit.labels) + 1 - n) for n in sizes]
+        for end, at in ((table["share_low"][e], 0.05), (table["share_high"][e], 0.95)):
+            reached = np.mean([one.cdf(end) for one in drawn])
+            assert reached == pytest.approx(at, abs=4 * np.sqrt(at * (1 - at) / 2_000))
         assert table["how_sure"][e] == pytest.approx(np.mean(held))
         _, theta = by_members(fit, e)
         skips = [

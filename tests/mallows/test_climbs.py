@@ -6,9 +6,9 @@ import pytest
 from permix.datasets import make_mallows_mixture
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.optima import Optima, matched
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.climbs import Follow, Run
-from permix.mallows.crossings import Optima, matched
 from permix.mallows.em import MallowsEM
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
@@ -129,7 +129,7 @@ def test_of_a_family_the_best_is_kept():
 
     forth, back = np.arange(6), np.arange(6)[::-1]
     near = forth[[1, 0, 2, 3, 4, 5]]
-    optima = Optima(100)
+    optima = Optima(100, 0.01)
     for centers, value in [((forth, back), -10.0), ((near, back), -9.0), ((back, back), -9.5)]:
         optima.add(run(np.array(centers), value))
     assert [each.log_likelihood for each in optima.runs] == [-9.0, -9.5]

@@ -192,6 +192,6 @@ def test_restarts_that_agree_are_counted():
     assert fit.verdict == f"{fit.at_best.sum()} of {len(fit.at_best)} restarts reached this optimum"
     assert fit.group_matches.shape == (len(fit.at_best), 2)
     assert (fit.recurrences >= fit.at_best.sum()).all()
-    lonely = dataclasses.replace(fit, start_log_likelihoods=np.array([-3.0, -1.0, -2.0]))
+    lonely = dataclasses.replace(fit, start_log_likelihoods=np.array([-3.0, -1.0, -2.0]), restart_shares=None)
     assert lonely.at_best.tolist() == [False, True, False]
     assert lonely.verdict.startswith("Only 1 of 3 restarts")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import permix
-from permix.reporting.ballots import evidence, typical_of
+from permix import Rankings
+from permix.estimators.preference_input import as_preferences
+from permix.reporting.ballots import data_sentences, evidence, gaps, typical_of
 from permix.reporting.context import Context
 
 ORDERS = [[0, 1, 2], [1, 0, 2], [2, 1, 0], [2, 0, 1]]
@@ -28,3 +31,33 @@ def test_what_nobody_repeats_is_not():
     assert found.caption == "Some ballots of group 1"
     assert found.note.startswith("No two members say the same")
     assert found.rows[0][0].startswith("c ≻ b")  # who belongs most surely comes first
+
+
+def of_first_choices(n_single, unlisted="below"):
+    """Ballots of which so many of ten name one candidate."""
+    orders = [["Ann", "Bo", "Cy"], ["Bo"]]
+    return Rankings.from_orders(orders, counts=[10 - n_single, n_single], unlisted=unlisted)
+
+
+@pytest.mark.parametrize("as_fitted", [False, True])
+def test_ballots_with_one_choice_are_told_where_they_are_many(as_fitted):
+    def said(votes):
+        return data_sentences({"data": gaps(as_preferences(votes) if as_fitted else votes)}, votes.items)
+
+    (sentence,) = said(of_first_choices(4))
+    assert sentence.startswith(
+        "4 agents (40%) name one item only: their ballots say which item comes first, "
+    )
+    assert said(of_first_choices(1)) == ()
+    # Where the others were not asked about, one item alone says nothing at all.
+    assert said(of_first_choices(4, "unknown")) == ()
+    assert said(Rankings.from_orders([["Ann", "Bo"], ["Bo"]], counts=[5, 5])) == ()
+
+
+def test_items_that_stand_for_many_names_are_told():
+    (one,) = data_sentences({}, ("Ann", "UWI", "Bo", 3))
+    assert one.startswith("UWI stands for people who were written in")
+    assert "--write-ins drop" in one
+    assert "UWI and Write-in stand for" in data_sentences({}, ("UWI", "Write-in"))[0]
+    assert data_sentences({}, ("Ann", "Bo")) == ()
+    assert data_sentences({}, None) == ()

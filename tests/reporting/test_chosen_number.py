@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from permix.reporting.chosen_number import chosen_by, number_sentences, number_table
+from permix.reporting.chosen_number import chosen_by, number_sentences, number_table, number_to_print
 from permix.reporting.context import Context
 
 
@@ -70,3 +70,55 @@ def test_the_table_has_the_words_of_the_terminal():
 def test_who_chose_is_said():
     assert chosen_by(Context(""), 3)[0].text.startswith("You asked for 3 groups.")
     assert chosen_by(Context("", {"chosen": [{"said": "x"}]}), 3)[0].text.startswith("permix fit auto took")
+
+
+MINNEAPOLIS = [-2.0169, -2.0080, -2.0064, -2.0038, -2.0022, -1.9996, -2.0010]
+
+
+def not_all_recur(recurs, command="permix fit mallows my.csv --select 1-6 --seed 3"):
+    """Six to twelve groups, of which eleven are best; errors are such that nine to twelve are tied."""
+    best = max(MINNEAPOLIS)
+    rows = [
+        {"n_groups": n, "train": score, "validation": score, "chosen": n == 11, "asked": n < 7}
+        | {"difference": score - best, "difference_error": 0.0022 * (n != 11), "all_recur": recurs.get(n)}
+        for n, score in enumerate(MINNEAPOLIS, start=6)
+    ]
+    return {"selection": rows, "run": [{"what": "command", "value": command}]}
+
+
+def test_readers_are_led_to_a_number_whose_groups_all_recur():
+    about = not_all_recur({11: False, 10: False, 9: False, 8: False, 7: False, 6: True})
+    said = number_to_print(about)
+    assert said.startswith("Eleven groups predict best, but not all of them recur in every restart; nine to ")
+    assert "nine to twelve groups predict equally well, as far as chance can tell." in said
+    assert said.endswith("is six: print or build on these, which -k 6 finds, instead of --select.")
+    blocks = chosen_by(Context("votes", about), 11)
+    assert blocks[0].text == said
+    assert blocks[1].text == "permix fit mallows my.csv -k 6 --seed 3"
+    # A fit made in Python has no command.
+    in_python = chosen_by(Context("", {**about, "run": []}), 11)
+    assert [type(block).__name__ for block in in_python] == ["Paragraph", "Paragraph", "Table"]
+    (why,) = number_sentences(about)
+    assert why.endswith("You asked for 6 to 6; 6 groups were the best of these, so 7 to 12 followed.")
+    table = number_table(about["selection"])
+    assert table.columns[-2:] == ("all recur", "remark")
+    assert [row[-2] for row in table.rows] == ["yes", *["no"] * 5, ""]
+
+
+def test_nobody_is_led_anywhere_where_all_groups_recur_or_nobody_looked():
+    assert number_to_print(not_all_recur({})) == number_to_print(not_all_recur({11: True})) == ""
+    assert number_to_print({}) == number_to_print(held_out([-6.0, -5.3], 2)) == ""
+
+
+def test_no_number_is_named_where_none_recurs():
+    assert "Of no smaller number" in number_to_print(not_all_recur(dict.fromkeys(range(2, 12), False)))
+    stopped = number_to_print(not_all_recur({11: False, 10: False}))
+    assert stopped.endswith("as far as chance can tell.")
+    assert "smaller" not in stopped
+
+
+def test_numbers_as_good_as_the_best_are_named_where_the_chosen_one_is_not_the_smallest():
+    about = held_out([-6.0, -5.301, -5.3], 3)
+    said = number_sentences(about)[1]
+    assert said == "Two and three groups predict equally well, as far as chance can tell."
+    assert len(number_sentences(held_out([-6.0, -5.3, -5.301], 2))) == 1

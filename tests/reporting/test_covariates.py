@@ -21,12 +21,24 @@ def test_values_that_read_the_same_are_named_alike():
     said = _strongest(table([0.631, 0.634, 0.2, 0.9]))
     assert (
         said
-        == "By precinct, group 1 has its largest share in South and North (63% of each) and group 2 in West "
-        "(80% of it)."
+        == "By precinct, group 2 has its largest share in West (80% of it, 50% of all) and group 1 in South "
+        "and North (63% of each, 50% of all)."
     )
     # The twin is one that names the largest alone; few agents say nothing.
-    assert "North (" not in _strongest(table([0.61, 0.634, 0.2, 0.9])).partition(" and group 2")[0]
+    assert "North (" not in _strongest(table([0.61, 0.634, 0.2, 0.9]))
     assert "Tiny" not in said
+
+
+def test_the_clearest_pattern_comes_first_and_others_are_counted():
+    rng = np.random.default_rng(0)
+    of_value = np.repeat(rng.dirichlet(np.full(7, 50.0), 4)[..., None], 3, axis=2)
+    of_value[1, 6] += 0.3  # a small group, but far above its share of all
+    overall = of_value[..., 0].mean(axis=0)
+    agents = np.full(4, 100)
+    values = ("North", "South", "West", "East")
+    said = _strongest(GroupTable("ward", values, agents, of_value, of_value, overall, "draws", 0.001, 0))
+    assert said.startswith("By ward, group 7 has its largest share in South (")
+    assert said.endswith("; 3 more groups in the table.")
 
 
 def test_what_chance_gives_is_not_told():

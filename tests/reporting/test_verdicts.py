@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 
-from permix.reporting.build import answer_of, build
+from permix.posterior.checks import Aspect, compare
+from permix.reporting.build import UNCHECKED, answer_of, build
+from permix.reporting.check_sections import kept_checks
 from permix.reporting.content import Code, Paragraph, Verdict
 from permix.reporting.context import Context
-from permix.reporting.verdicts import HEADLINES, stopped_early, verdict, with_care
+from permix.reporting.verdicts import HEADLINES, checked, stopped_early, verdict, with_care
 from tests.estimators.examples import fitted
 
 GOOD = verdict([("good", "All is well.")])
@@ -72,3 +75,44 @@ def test_reports_of_fits_that_were_stopped_say_so_and_do_not_promise_the_same_ag
     trust, _, promise = parts(fit, dataclasses.replace(context, about={**about, "ending": ending}))
     assert any("time given ran out and was made on 3 of 9 agents" in reason for reason in trust.reasons)
     assert "need not give the same fit" in promise
+
+
+def checks_of(off, n=400):
+    """Checks of a share of one half among ``n`` agents, which is observed so far from it."""
+    rng = np.random.default_rng(0)
+
+    def aspects(share):
+        shares = Aspect(["Ann", "Bo"], np.array([share, 1.0 - share]))
+        return {"first choices": shares, "column means": Aspect(["x"], np.array([3.0]))}
+
+    drawn = [aspects(rng.binomial(n, 0.5) / n) for _ in range(200)]
+    return compare(aspects(0.5 + off), drawn, n)
+
+
+def test_a_model_that_does_not_reproduce_the_data_is_trusted_with_care():
+    found = checked(GOOD, *kept_checks(checks_of(0.2)))
+    assert (found.level, found.headline) == ("care", HEADLINES["care"])
+    assert "but not first choices" in found.reasons[0]
+    assert "Take first choices from the data" in found.advice[0]
+    assert checked(BAD, *kept_checks(checks_of(0.2))).level == "bad"
+    fine = checked(GOOD, *kept_checks(checks_of(0.0)))
+    assert (fine.level, fine.advice) == ("good", ())
+    assert fine.reasons[-1].startswith("The model reproduces")
+
+
+def test_what_only_many_agents_show_is_no_reason_for_care():
+    many = checks_of(0.005, n=1_000_000)
+    assert not many.aspects["reproduced"].all()
+    assert many.lacking == []
+    assert checked(GOOD, *kept_checks(many)).level == "good"
+    assert checks_of(0.02, n=1_000_000).lacking == ["first choices"]
+
+
+def test_what_was_not_checked_is_said_where_all_else_is_well(monkeypatch):
+    fit = fitted("MallowsMixture")._fit
+    monkeypatch.setattr("permix.mallows.report._verdict", lambda fit: GOOD)
+    assert answer_of(fit, {}).verdict.reasons == ("All is well.", UNCHECKED)
+    kept = kept_checks(checks_of(0.0))
+    assert UNCHECKED not in answer_of(fit, {"checks": kept}).verdict.reasons
+    monkeypatch.setattr("permix.mallows.report._verdict", lambda fit: BAD)
+    assert answer_of(fit, {}).verdict == BAD

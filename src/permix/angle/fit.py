@@ -29,9 +29,9 @@ from permix.distributions.angle.completions import annealing_cost, is_cheap
 from permix.distributions.angle.concentration import draw_from_grid
 from permix.distributions.base import Estimate
 from permix.errors import Argument, DataError, Message, PermixWarning
-from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.known import NOTHING, Known
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import recurrence_of
+from permix.posterior.estimated import Memberships, recurrence_of
 from permix.runtime.fingerprint import digest
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display

@@ -12,6 +12,7 @@ from permix.bayes_mallows.chain.by_agent import AssignmentsByColumns, Coefficien
 from permix.bayes_mallows.chain.climb import FEWEST, climbed
 from permix.bayes_mallows.chain.errors_jit import LOGISTIC
 from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, LatentRankings, SharedSwaps
+from permix.bayes_mallows.chain.optimum import settle_at_optimum
 from permix.bayes_mallows.chain.split_merge import SplitMerge
 from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.data import BayesModel, bayes_model
@@ -24,7 +25,7 @@ from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.distributions.agent_weights.design import Design
 from permix.distributions.base import Estimate
-from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.known import NOTHING, Known
 from permix.moves import Concentration, Cycle, Move
 from permix.moves.state import learned_concentration
 from permix.partitions import MixtureOfFiniteMixtures
@@ -80,26 +81,15 @@ class BayesianMallowsFit(EstimatedPartition):
         """Numbers of rows and of items."""
         return len(self.preferences), len(self.items)
 
-    def memberships(self) -> Memberships:
-        """Return to which groups agents belong."""
-        drawn = self.draws.arrays["labels"]
-        return Memberships(
-            self.labels,
-            self.n_clusters,
-            agents=self.preferences.rows_of_agents(),
-            draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains / len(drawn),
-        )
+    @property
+    def agent_rows(self) -> Array:
+        """Row of each agent."""
+        return self.preferences.rows_of_agents()
 
     @property
     def overlapping(self) -> bool:
         """Whether the partition nearest to all draws joins groups, so that another one is shown."""
         return self.estimate.n_runs == 0
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped the chains: what was drawn until then is here."""
-        return self.draws.interrupted
 
     @property
     def counts(self) -> Array:
@@ -222,9 +212,13 @@ def sweep_move(model: BayesModel, settings: BayesianMallowsParameters) -> Cycle:
 def first_place(
     model: BayesModel, settings: BayesianMallowsParameters, rng: np.random.Generator, chain: int = 0
 ) -> GroupState:
-    """Return the state that a chain of a fit starts from: the best of several where groups are given."""
+    """Return the state that a chain of a fit starts from: the best of many where groups are given."""
     if model.is_open or model.most_groups == 1 or model.n_agents < FEWEST:
         return first_state(model, rng, chain)
+    if not len(model.open_agents):
+        state = first_state(model, rng)
+        settle_at_optimum(state, model.most_groups, rng)
+        return state
     return climbed(partial(first_state, model, rng), sweep_move(model, settings), rng)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from permix.bayes_mallows.careless import agent_rates, careless_agents
 from permix.bayes_mallows.fit import BayesianMallowsFit
-from permix.bayes_mallows.results import TAIL, GroupSummaries
+from permix.bayes_mallows.results import GroupSummaries
 from permix.estimators.wording import groups_named
+from permix.posterior.centers import TAIL
 from permix.reporting.words import count_of, interval, percent, told_apart
 
 # A group whose members are found together less than this is remarked on.

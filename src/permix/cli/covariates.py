@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from permix.estimators.by_covariate import GroupTable
 
 # Values and groups that a table shows; --json has all.
-MOST_VALUES, MOST_GROUPS = 15, 8
+MOST_VALUES, MOST_GROUPS = 15, 20
 # Characters of a share with its interval, of names of values, and of the columns beside them.
 CELL_WIDTH, MOST_NAME, BESIDE = 13, 24, 17
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.cli.output import ORDER, count_of, print_table, print_title, rounded, terminal_width, wrapped
+from permix.cli.output import ORDER, count_of, print_table, print_title, rounded, say, terminal_width, wrapped
 from permix.estimators.known import known_of, labels_of
 
 if TYPE_CHECKING:
@@ -177,6 +177,6 @@ def print_orders(title: str, orders: list[list[str]]) -> None:
 def print_remarks(remarks: list[str]) -> None:
     """Write what a reader of the groups should know about them."""
     for remark in remarks:
-        print(f"note: {remark}")
+        say(f"note: {remark}", "  ")
     if remarks:
         print()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import warnings
 import zipfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ import typer
 from permix.cli.output import count_of, print_json, print_table, say
 from permix.cli.stdin import is_stdin
 from permix.cli.votes import ReadOptions
-from permix.errors import Argument, CycleError, DataError, Message, NotRankings
+from permix.errors import Argument, CycleError, DataError, Message, NotRankings, PermixWarning
 from permix.files import MANIFEST
 from permix.registries import part
 
@@ -65,6 +66,8 @@ def show_info(options: ReadOptions, as_json: bool, values: Mapping[str, Any]) ->
         about = {"format": ballots.title, "recognized_by": ballots.why, "contests": ballots.contests()}
         if len(about["contests"]) > 1 and "contest" not in options.given:
             _show_contests(file, about, as_json)
+            if way_out := ballots.way_out():
+                warnings.warn(PermixWarning(*way_out), stacklevel=2)
             return
     try:
         votes = _with_contradictions(options)
@@ -94,6 +97,9 @@ def show_info(options: ReadOptions, as_json: bool, values: Mapping[str, Any]) ->
         ["", ""],
         [[name.replace("_", " "), _readable(value)] for name, value in facts.items() if name not in skip],
     )
+    reading = part("permix.data.reading:how_it_was_read")(votes)
+    if reading:
+        say(reading)
     print_cleaning(cleaning_report(votes), int(votes.n_agents))
     chosen = facts["first_choices"]
     if not chosen:
@@ -187,6 +193,13 @@ def print_cleaning(report: dict[str, Any], kept: int | None = None, what: str = 
                 for entry in report["cleaning"]
             ],
         )
+
+
+def print_reading(about: Mapping[str, Any]) -> None:
+    """Write how the votes that a model was made of were read."""
+    for row in about.get("reading") or []:
+        print()
+        say(row["said"])
 
 
 def kept_of(report: dict[str, Any]) -> tuple[int | None, str]:

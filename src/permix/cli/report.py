@@ -78,7 +78,21 @@ def about_run(command: ModelCommand, values: Mapping[str, Any], data: Any) -> li
 
     from permix import __version__
 
-    words = ["permix", "fit", command.name, str(values["file"])]
+    file = str(values["file"])
+    words = ["permix", "fit", command.name, file, *_given(command, values)]
+    title = (getattr(getattr(data, "table", data), "metadata", None) or {}).get("TITLE", "")
+    told = {"command": shlex.join(words), "data": Path(values["file"]).name}
+    if command.source is VOTES:  # a report of the fit reads them once more, in the same way
+        reading = {name: value for name, value in values.items() if name in VOTES.options}
+        told["read by"] = shlex.join([file, *_given(command, reading)])
+    told |= {"title": str(title)} if title else {}
+    told |= {"permix": __version__, "Python": platform.python_version(), "numpy": np.__version__}
+    return [{"what": what, "value": value} for what, value in told.items()]
+
+
+def _given(command: ModelCommand, values: Mapping[str, Any]) -> list[str]:
+    """Return the options that were given, as words of a command; switches that were turned off come last."""
+    words: list[str] = []
     for name, value in values.items():
         if value is None or value is False or value == [] or name in OF_THE_RUN:
             continue
@@ -88,14 +102,10 @@ def about_run(command: ModelCommand, values: Mapping[str, Any], data: Any) -> li
         else:
             for each in value if isinstance(value, list) else [value]:
                 words += [flag, str(each)]
-    for name, value in values.items():  # switches that were turned off
+    for name, value in values.items():
         if value is False and name in command.flags and _is_switch(command, name):
             words.append(command.flags[name].replace("--", "--no-", 1))
-    title = (getattr(getattr(data, "table", data), "metadata", None) or {}).get("TITLE", "")
-    told = {"command": shlex.join(words), "data": Path(values["file"]).name}
-    told |= {"title": str(title)} if title else {}
-    told |= {"permix": __version__, "Python": platform.python_version(), "numpy": np.__version__}
-    return [{"what": what, "value": value} for what, value in told.items()]
+    return words
 
 
 def _is_switch(command: ModelCommand, name: str) -> bool:
@@ -106,15 +116,17 @@ def _is_switch(command: ModelCommand, name: str) -> bool:
     return name in command.declared
 
 
-def write_report(fit: Any, file: Path, target: Path, data: Any) -> None:
-    """Write the report of a fit that was saved, with the data at hand."""
+def write_report(fit: Any, file: Path, target: Path, data: Any) -> Mapping[str, Any]:
+    """Write the report of a fit that was saved, with the data at hand; return what its file should keep."""
     from permix.estimators.registry import model_of
 
     command: ModelCommand = part(model_of(fit).command)
     votes = None
     if command.source is VOTES and items_of(fit) is not None:
         votes = getattr(data, "table", None)
-    write(written(described(file, data=votes), format_of(target, None)), target)
+    found = described(file, data=votes)
+    write(written(found, format_of(target, None)), target)
+    return found.kept
 
 
 # -- the answer in the terminal --------------------------------------------------------------------

@@ -22,6 +22,7 @@ from permix.cli.inspect import (
     drop_chains,
     kept_of,
     print_cleaning,
+    print_reading,
 )
 from permix.cli.output import print_json, running_fit
 from permix.cli.unfinished import Mark
@@ -33,6 +34,7 @@ from permix.runtime.progress import Display
 from permix.runtime.telling import tell
 
 SELECTION_TABLES = "permix.selection.tables"
+SELECTION_ROWS = f"{SELECTION_TABLES}:selection_rows"
 
 
 class Targets(NamedTuple):
@@ -251,9 +253,11 @@ def _finish(
         if file is not None:
             command.function("show")(report, file.name)
             print_covariates(report)
+        print_reading(about)
         print_cleaning(extra, *kept_of(report))
 
     answer: Any = None
+    about: dict[str, Any] = {}
     if fit is None:
         show(None, {})
         said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
@@ -263,7 +267,7 @@ def _finish(
     partial = selection is not None and selection.interrupted
     if choice is not None:
         partial, interrupted = choice.partial, interrupted and not choice.out_of_time
-    about = _about(command, extra, values, data, None if partial else fit)
+    about |= _about(command, extra, values, data, None if partial else fit)
     about |= _ending(data, fit, partial, interrupted) if choice is None else choice.tables
     write_model(fit, targets.output, about)
     chains = targets.chains is not None and targets.chains.exists()
@@ -288,8 +292,12 @@ def _finish(
         part("permix.plots:save")(fit, targets.picture)
         note(targets.picture)
     if targets.report is not None and not partial:
-        part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
+        kept = part("permix.cli.report:write_report")(fit, targets.output, targets.report, data)
         note(targets.report)
+        if kept:  # it has held the data against the model, too
+            about |= kept
+            write_model(fit, targets.output, about)
+            note(targets.output)
     with Display(None) as display:
         display.begin("describing the groups")
         answer = part("permix.reporting.build:answer_of")(fit, about)
@@ -348,14 +356,12 @@ def _about(
     }
     if fit is not None:
         kept |= part("permix.reporting.build:evidence_of")(fit, getattr(data, "table", None))
+    if reading := part("permix.data.reading:how_it_was_read")(getattr(data, "table", data)):
+        kept["reading"] = [{"said": reading}]
     if "cleaning" in extra:
         kept["cleaning"] = [{**entry, "which": ", ".join(entry["which"])} for entry in extra["cleaning"]]
     if "selection" in extra:
-        kept["selection"] = [
-            {name: None if value != value else value for name, value in row.items()}  # JSON has no NaN
-            | {"chosen": row["n_groups"] == extra["selection"]["chosen"]}
-            for row in extra["selection"]["table"]
-        ]
+        kept["selection"] = part(SELECTION_ROWS)(extra["selection"])
     if values.get("missing"):
         kept["missing_codes"] = [{"code": code} for code in values["missing"]]
     return kept

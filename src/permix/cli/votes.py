@@ -33,6 +33,13 @@ VOTE_OPTIONS: Mapping[str, Option] = {
     ),
     "count_column": Option(str, "Column of a CSV file that says how many agents a row stands for."),
     "agent_column": Option(str, "Column of a CSV file that names the agents."),
+    "item_columns": Option(
+        list[str],
+        "Column of a CSV file that is an item though it is called as something else is, such as Weight, "
+        "Votes or Education. May be repeated.",
+        ("--item",),
+        metavar="COLUMN",
+    ),
     "on_cycle": Option(
         str,
         "Agents whose comparisons contradict each other: error, drop, or keep.",

@@ -25,13 +25,13 @@ from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
 from permix.cocluster.parameters import BlockParameters, CoClusterParameters
 from permix.data.cells import Cells
 from permix.errors import Argument, DataError, Message, PermixWarning
-from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.known import NOTHING, Known
 from permix.partitions import DirichletProcess, FiniteDirichlet, PartitionPrior
 from permix.partitions.labels import canonical_labels
 from permix.partitions.mondrian import MondrianTree
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import by_size, recurrence_of, spaced
+from permix.posterior.estimated import Memberships, by_size, recurrence_of, spaced
 from permix.posterior.placed import placed_partition
 from permix.posterior.stacking import draws_of_chains, need_stacking, tried_draws, weights_of_chains
 from permix.runtime.fingerprint import digest

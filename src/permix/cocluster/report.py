@@ -73,7 +73,8 @@ def line_groups(fit: BlockFit, what: Side) -> list[LineGroup]:
     """Return the groups of rows, or of columns, with their shares over draws."""
     found = groups_of(fit, what)
     n_chains = found.recurrence.n_chains
-    shares = drawn_shares(fit.cluster_draws(what), found.labels, n_chains)
+    prior_of = fit._row_prior if rows_are_sampled(fit, what) else None
+    shares = drawn_shares(fit.cluster_draws(what), found.labels, n_chains, prior_of)
     return [
         LineGroup(
             size,
@@ -84,6 +85,11 @@ def line_groups(fit: BlockFit, what: Side) -> list[LineGroup]:
         )
         for k, size in enumerate(found.sizes)
     ]
+
+
+def rows_are_sampled(fit: BlockFit, what: Side = "row") -> bool:
+    """Say whether shares are of a population: that of rows, but for Mondrians and cells in several groups."""
+    return what == "row" and fit.settings.prior != "mondrian" and "row_memberships" not in fit.draws.arrays
 
 
 def _some(members: list[str]) -> str:
@@ -153,7 +159,7 @@ def _open_rows(fit: BlockFit, placed: Array) -> str:
 def group_sentence(values: GroupValues, rows: list[LineGroup], names: list[str], k: int) -> str:
     """Say what one group of rows is like: the columns that set it apart."""
     share = interval(rows[k].share, rows[k].low, rows[k].high)
-    who = f"Group {k + 1}, {share} of these rows"
+    who = f"Group {k + 1}, {share} of the rows"
     means, others = values.by_column[1], values.elsewhere
     told = [
         f"“{shown(names[column], IN_SENTENCES)}” ({values.said(measure, float(means[measure, k, column]))}; "
@@ -230,8 +236,11 @@ def sections(fit: BlockFit, context: Context) -> list[Section]:
     """Describe the groups."""
     n_chains = fit.draws.arrays["row_labels"].shape[0]
     rows, columns = line_groups(fit, "row"), line_groups(fit, "column")
-    blocks: list[Block] = [sizes_figure(rows, "rows"), groups_table(rows, n_chains, "rows")]
-    blocks += [groups_table(columns, n_chains, "columns"), *covariate_blocks(fit, "rows")]
+    blocks: list[Block] = [
+        sizes_figure(rows, "rows"),
+        groups_table(rows, n_chains, "rows", "", rows_are_sampled(fit)),
+    ]
+    blocks += [groups_table(columns, n_chains, "columns", "", False), *covariate_blocks(fit, "rows")]
     parts = []
     names = column_names(fit)
     values = None if fit.matrix is None else GroupValues(fit)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.data.attributes import NONE, Attributes
+from permix.data.io.marks import is_write_in
 from permix.data.labels import Array, Label, refuse_sums_beyond, some_names
 from permix.errors import DataError
 
@@ -98,6 +99,7 @@ class Ballots:
         """Build from lists of the candidates marked at each rank; None is somebody the file does not name.
 
         ``items`` are all candidates, also those nobody marked; left out, those found, in order of appearance.
+        ``write_ins`` are those who were written in; left out, those whose names say so.
         """
         if items is not None and len(set(items)) < len(items):
             raise DataError("two candidates have the same name; tell them apart")
@@ -117,6 +119,7 @@ class Ballots:
             n_ranks = max(n_ranks, len(row))
             n_rows += 1
         given = np.ones(n_rows, np.int64) if counts is None else np.asarray(counts, np.int64)
+        about.setdefault("write_ins", tuple(name for name in known if is_write_in(str(name))))
         arrays = (np.array(ballot, np.int64), np.array(rank, np.int32), np.array(item, np.int32))
         return cls(tuple(known), n_ranks, given, *arrays, **about).without_empty_rows()
 

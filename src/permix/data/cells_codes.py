@@ -20,10 +20,12 @@ Missing = Any
 USUAL_CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
 LEAST_SHARE = 0.01
 # The same below a scale that has no numbers below 0, and above one of a few answers.
-_BELOW, _ABOVE = (-1.0, -2.0), (7.0, 8.0, 9.0)
+_BELOW, ABOVE = (-1.0, -2.0), (7.0, 8.0, 9.0)
 _CODES = tuple(sorted({*map(float, NO_ANSWER), *USUAL_CODES, *_BELOW}))
 # Scales run from 1 to one of these; 0 is looked for below those that questionnaires have, in so many cells.
 _SCALES, _SCALES_ABOVE_ZERO, _FEWEST_CELLS = range(3, 8), (4, 5, 7), 30
+# In so many ratings a gap tells; a scale may go from -1 to here.
+_FEWEST_RATINGS, _HIGHEST_WITH_A_NEGATIVE = 12, 3.0
 
 
 class MissingCodes:
@@ -158,10 +160,13 @@ class SuspectedCode(NamedTuple):
     far: bool
 
 
-def suspected_codes(values: Array, fewest: int | None = None) -> list[SuspectedCode]:
+def suspected_codes(
+    values: Array, fewest: int | None = None, *, ratings: bool = False
+) -> list[SuspectedCode]:
     """Return numbers that look like codes for missing: far from all others, or beside a scale such as 1 to 5.
 
-    ``fewest`` cells must hold one; left out, 1 in 100, and two.
+    ``fewest`` cells must hold one; left out, 1 in 100, and two. ``ratings`` says that the values are of a
+    scale, and no counts: then a gap below 7, 8 or 9 tells in few cells and above a scale from 0, too.
 
     Examples
     --------
@@ -182,13 +187,30 @@ def suspected_codes(values: Array, fewest: int | None = None) -> list[SuspectedC
     found = []
     for code in likely:
         far = max(low - code, code - high) > high - low or code < 0.0 <= low
+        if ratings and below == [code] == [-1.0] and low == 0.0 and 1.0 < high <= _HIGHEST_WITH_A_NEGATIVE:
+            found.append(SuspectedCode(code, filled[code], low, high, far=False))
+            continue
         if below == [-1.0] and code == -1.0:  # unless they are votes against and for
             far = low >= 0.0 and not low == high == 1.0
         elif code in _BELOW:  # unless the scale goes as far to the other side of 0
             far = low >= 0.0 and high > -min(below)
         if far:
             found.append(SuspectedCode(code, filled[code], low, high, code not in _BELOW or len(others) > 2))
-    return found or _beside_a_scale(filled, enough)
+    return found or (_above_a_gap(filled) if ratings else []) or _beside_a_scale(filled, enough)
+
+
+def _above_a_gap(filled: dict[float, int]) -> list[SuspectedCode]:
+    """Return 7, 8 and 9 above a gap over ratings 0, 1, 2, … or 1, 2, 3, …, or 8 over 1 to 7, all given."""
+    first = min(filled)
+    top = next(k for k in range(len(filled) + 1) if first + k not in filled) + first - 1.0
+    extra = sorted(value for value in filled if value > top)
+    if first not in (0.0, 1.0) or top - first < 1.0 or sum(filled.values()) < _FEWEST_RATINGS:
+        return []
+    if first == 1.0 and top == 8.0 and not extra:
+        extra, top = [8.0], 7.0
+    elif not extra or not set(extra) <= set(ABOVE) or min(extra) <= top + 1.0:
+        return []
+    return [SuspectedCode(value, filled[value], first, top, far=False) for value in extra]
 
 
 def _beside_a_scale(filled: dict[float, int], enough: float) -> list[SuspectedCode]:
@@ -200,7 +222,7 @@ def _beside_a_scale(filled: dict[float, int], enough: float) -> list[SuspectedCo
         return []
     if any(filled[value] < enough for value in extra):
         return []
-    above = all(value in _ABOVE for value in extra) and min(extra) > top + 1 and max(extra) > 7.0
+    above = all(value in ABOVE for value in extra) and min(extra) > top + 1 and max(extra) > 7.0
     # Counts, and votes from 0 to 5, have one peak: 0 is less frequent than 1, or the most frequent of all.
     zero = extra == [0.0] and top in _SCALES_ABOVE_ZERO and filled[1.0] < filled[0.0] < max(filled.values())
     if not (above or zero):

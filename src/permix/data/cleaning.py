@@ -225,7 +225,7 @@ def _has_ranks(table: Rankings | Preferences) -> bool:
 
 def marks_of(table: Rankings | Preferences) -> Ballots:
     """Return rankings, with ties or without, as marks: a rank for each level."""
-    from permix.data.io.ballots.rank_columns import is_write_in
+    from permix.data.io.marks import is_write_in
 
     if isinstance(table, Rankings):
         ballot, rank = np.nonzero(table.orders >= 0)

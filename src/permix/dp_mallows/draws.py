@@ -39,7 +39,9 @@ class ClusterDraws:
 
     def log_weights(self, d: int) -> Array:
         """Log prior weights of the clusters of draw ``d`` and, last, of a new one; they sum to one."""
-        prior = self.prior
-        if isinstance(prior, DirichletProcess):
-            prior = DirichletProcess(float(self.concentration[d]))
-        return prior.sequential_log_weights(self.sizes[self.of_draw(d)])
+        return self.prior_of(d).sequential_log_weights(self.sizes[self.of_draw(d)])
+
+    def prior_of(self, d: int) -> PartitionPrior:
+        """Return the prior of partitions with the concentration of draw ``d``."""
+        learned = isinstance(self.prior, DirichletProcess)
+        return DirichletProcess(float(self.concentration[d])) if learned else self.prior

@@ -261,7 +261,7 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
         number of places that lists reach.
         """
         self._fitted()
-        return self._summaries.center_table(group, top)
+        return self._summaries.center_table(group, self._summaries.length if top is None else top)
 
     def decays(self) -> pd.DataFrame:
         """Return the decay of every place in every group, with intervals and the lists that reach it."""

@@ -31,7 +31,7 @@ from permix.dp_mallows.moves import (
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.state import ListModel, ListState, list_model
 from permix.errors import Argument, DataError, PermixWarning
-from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.known import NOTHING, Known
 from permix.moves import Concentration, Cycle, Move, Repeat
 from permix.moves.state import first_concentration
 from permix.partitions import MixtureOfFiniteMixtures
@@ -110,26 +110,15 @@ class DPMallowsFit(EstimatedPartition):
         """Numbers of rows and of items."""
         return len(self.rankings), len(self.items)
 
-    def memberships(self) -> Memberships:
-        """Return to which groups agents belong."""
-        drawn = self.draws.arrays["labels"]
-        return Memberships(
-            self.labels,
-            self.n_clusters,
-            agents=self.rankings.rows_of_agents(),
-            draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains / len(drawn),
-        )
+    @property
+    def agent_rows(self) -> Array:
+        """Row of each agent."""
+        return self.rankings.rows_of_agents()
 
     @property
     def shows_a_draw(self) -> bool:
         """Whether ``labels`` is a draw, because groups overlap too much for a partition near all draws."""
         return self.estimate.n_runs == 0
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped the chains: what was drawn until then is here."""
-        return self.draws.interrupted
 
     @property
     def log_likelihood(self) -> Estimate:

@@ -45,7 +45,7 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
     figure = checked_figure(figure, WIDTH * n_columns, sum(heights) * n_rows + 0.6)
     panels = figure.subplots(2 * n_rows, n_columns, squeeze=False, height_ratios=heights * n_rows)
     style = item_style(fit, fit.items)
-    tables = [summaries.center_table(e).head(n_shown) for e in range(n_panels)]
+    tables = [summaries.center_table(e, summaries.length).head(n_shown) for e in range(n_panels)]
     # One scale for all panels, so that lengths compare; of long lists the part that most of the lines need.
     informed = summaries.lists_at_stage[:n_panels] >= INFORMED
     ends = np.where(informed, summaries.theta_intervals[1, :n_panels], summaries.theta[:n_panels])

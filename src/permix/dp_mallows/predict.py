@@ -18,11 +18,11 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, sample_size, whole_number
 from permix.distributions.generalized.generalized_mallows import list_lengths
-from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
 from permix.errors import ParameterError
 from permix.estimators.agent_answers import RankSummary, refuse_too_large
+from permix.posterior.centers import rank_table
 from permix.posterior.intervals import ranks_holding
 from permix.runtime.seeds import RandomState, generator, stream_key
 from permix.runtime.threads import over_rows
@@ -80,7 +80,7 @@ class ListPredictive:
         norms = log_psi(theta, n - np.arange(len(theta))[:, None])
         logs = [clusters.log_weights(d) for d in range(clusters.n_draws)]
         return ListTables(
-            ranks=rank_table(clusters),
+            ranks=rank_table(clusters.centers),
             centers=np.array(clusters.centers, dtype=np.int32, order="C"),
             theta=theta,
             log_psi=norms,
@@ -280,14 +280,6 @@ class ListPredictive:
         """Run a kernel over rows, in threads where that pays."""
         per_row = len(self.clusters.centers) * max(1, int(np.mean(steps)) if len(steps) else 1)
         over_rows(lambda first, last: rows_kernel(first, last, *work), n_rows, per_row)
-
-
-def rank_table(clusters: ClusterDraws) -> Array:
-    """Return the rank of every item in every center, (items, clusters), in small integers."""
-    n_rows, n = clusters.centers.shape
-    ranks = np.empty((n, n_rows), dtype=np.int16 if n <= np.iinfo(np.int16).max else np.int32)
-    np.put_along_axis(ranks, clusters.centers.T.astype(np.int64), np.arange(n)[:, None], axis=0)
-    return ranks
 
 
 def plain(rankings: Rankings) -> tuple[Array, Array]:

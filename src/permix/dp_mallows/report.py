@@ -17,7 +17,7 @@ from permix.reporting.rank_groups import RankedGroup, RankedGroups
 from permix.reporting.rank_sections import group_sections, numbers_figure, pairs_section, split_section
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_chains, of_recurrence, verdict
-from permix.reporting.words import THESE_AGENTS, count_of, shown
+from permix.reporting.words import OF_ALL, count_of, shown
 
 REFERENCE = (
     "Meilă and Chen (2010), Dirichlet process mixtures of generalized Mallows models, Proceedings of the "
@@ -55,8 +55,7 @@ def found_groups(fit: DPMallowsFit, summaries: ClusterSummaries, *, sure: bool =
         groups,
         fit.n_agents,
         draw,
-        share_is=f"Intervals hold 90% of the posterior draws{_of_sample(fit)}. {THESE_AGENTS}",
-        share_of="these agents",
+        share_is=f"Intervals hold 90% of the posterior draws{_of_sample(fit)}. {OF_ALL.format('agents')}",
         center_is="The center is the ranking that members are spread around; items by mean place over draws.",
         places_are="May be: between which places the item stands in the center in 90% of the draws.",
         runs=int(n_chains),

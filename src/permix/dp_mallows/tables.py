@@ -8,7 +8,7 @@ from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table, say, terminal_width
 from permix.dp_mallows.fit import DPMallowsFit, chosen_assignments
 from permix.dp_mallows.results import ClusterSummaries
-from permix.reporting.words import THESE_AGENTS, interval
+from permix.reporting.words import OF_ALL, interval
 
 # A terminal shows at most so many groups.
 MAX_GROUPS = 30
@@ -40,7 +40,7 @@ def report(fit: DPMallowsFit) -> dict[str, Any]:
         "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_groups"]),
         **_possible(fit),
         "groups": [_group_report(fit, summaries, e) for e in range(fit.n_clusters)],
-        "shares_are": THESE_AGENTS,
+        "shares_are": OF_ALL.format("agents"),
         "remarks": summaries.remarks(),
     }
 
@@ -55,7 +55,7 @@ def _possible(fit: DPMallowsFit) -> dict[str, Any]:
 
 def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dict[str, Any]:
     """One group; intervals are from 5 % to 95 %."""
-    center = summaries.center_columns(e)
+    center = summaries.center_columns(e, summaries.length)
     low, high = summaries.share_intervals[:, e]
     first, last = summaries.place_intervals(e)
     return {

@@ -19,7 +19,7 @@ from permix.dp_mixture.choose_family import chosen_family
 from permix.dp_mixture.odd_columns import warn_of_codes, warn_of_copies, warn_of_odd_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_prior
 from permix.errors import Argument, CellError, DataError, PermixWarning
-from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.known import NOTHING, Known
 from permix.families import Categorical, Family, GaussianDiagonal, GaussianNIW, MixedNIW
 from permix.families.contract_jit import seat_all
 from permix.families.learning import Learning, with_means
@@ -70,16 +70,6 @@ class MixtureFit(EstimatedPartition):
         """Numbers of rows and of columns."""
         return self.n, self.family.n_features
 
-    def memberships(self) -> Memberships:
-        """Return to which groups rows belong."""
-        drawn = self.draws.arrays["labels"]
-        return Memberships(
-            self.labels,
-            self.n_clusters,
-            draws=drawn.reshape(-1, drawn.shape[-1]),
-            recur=self.recurrence.n_chains / len(drawn),
-        )
-
     @property
     def n_rows(self) -> int:
         """How many rows were fitted."""
@@ -90,11 +80,6 @@ class MixtureFit(EstimatedPartition):
         """Say that the rows here are a sample of those fitted, where they are."""
         said = f"groups are shown for a random sample of {self.n:,} of {self.n_rows:,} rows"
         return said if self.n < self.n_rows else ""
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped the chains: the draws made until then are here."""
-        return self.draws.interrupted
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from permix.dp_mixture.fit import FEWEST_ROWS, MixtureFit, gaussian_columns, mos
 from permix.dp_mixture.odd_columns import listed_columns, odd_columns
 from permix.dp_mixture.profile import LEAST_DIFFERENCE, group_profile, typical_words
 from permix.families import Multinomial
+from permix.partitions.priors import DirichletProcess, PartitionPrior
 from permix.reporting.charts import Axis, Interval, dots, heat
 from permix.reporting.content import Answer, Block, Figure, Note, Paragraph, Section, Table
 from permix.reporting.context import Context
@@ -48,7 +49,13 @@ SHAPES = {
 
 def found_groups(fit: MixtureFit) -> list[LineGroup]:
     """Return the groups, the largest first."""
-    shares = drawn_shares(fit.draws.arrays["labels"], fit.labels, fit.recurrence.n_chains)
+    arrays = fit.draws.arrays
+    learned = arrays["concentration"].ravel() if "concentration" in arrays else None
+
+    def prior_of(draw: int) -> PartitionPrior:
+        return fit.prior if learned is None else DirichletProcess(float(learned[draw]))
+
+    shares = drawn_shares(arrays["labels"], fit.labels, fit.recurrence.n_chains, prior_of, fit.n_rows)
     return [
         LineGroup(
             int(fit.cluster_sizes[k]),
@@ -108,7 +115,7 @@ def group_sentence(fit: MixtureFit, groups: list[LineGroup], k: int) -> str:
     """Say what one group is like."""
     group = groups[k]
     share = interval(group.share, group.low, group.high)
-    who = f"Group {k + 1}, {share} of these rows,"
+    who = f"Group {k + 1}, {share} of the rows,"
     if isinstance(fit.family, Multinomial):
         words = [shown(word, 40) for word in typical_words(fit, 6)[k]]
         if not words:

@@ -18,7 +18,8 @@ import numpy as np
 from permix.data.attributes import MISSING, Attributes, Column
 from permix.data.labels import Array
 from permix.errors import DataError
-from permix.estimators.known import Memberships, known_of, memberships_of
+from permix.estimators.known import known_of, memberships_of
+from permix.posterior.estimated import Memberships
 from permix.posterior.intervals import holding
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from permix.data.labels import Array, Label
 from permix.errors import DataError
 from permix.estimators.fields import require
 from permix.files import unpacking_limit
+from permix.posterior.estimated import Memberships
 
 PREFIX = "known/"
 # More columns than anybody gives, and longer names.
@@ -34,18 +35,6 @@ class Known(NamedTuple):
 
 
 NOTHING = Known()
-
-
-class Memberships(NamedTuple):
-    """To which groups rows belong, as a fit knows it."""
-
-    labels: Array  # group of each row, or of each agent where ``agents`` says whose row each is
-    n_groups: int
-    counts: Array | None = None  # how many agents each row stands for; None: one each
-    agents: Array | None = None  # row of each agent, where labels are of agents
-    draws: Array | None = None  # (draws, rows or agents): groups in draws of the posterior, by any numbers
-    probabilities: Array | None = None  # (rows, groups)
-    recur: Array | None = None  # (groups,): share of chains, or of other restarts, that find each, if known
 
 
 def known_of(fit: Any) -> Known:

@@ -62,6 +62,10 @@ class Selectable(abc.ABC):
         """Return the table, or a random part of the agents where scoring all takes too long."""
         return table
 
+    def recurs(self, fit: Any) -> bool | None:
+        """Return whether all groups recur in every restart that counts; None where a model has none."""
+        return None
+
     def columns(self, fits: Sequence[Any]) -> dict[str, Any]:
         """Return further columns of the table, from the fits to all folds."""
         return {}

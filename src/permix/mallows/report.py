@@ -24,10 +24,9 @@ from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_baselines, of_recurrence, verdict
 from permix.reporting.words import all_of, count_of, shown
 
-# So many restarts at one optimum, from beginnings of their own, make those that ended lower unimportant.
-SEVERAL = 3
 # What a restart is, said once.
 RESTART = "a restart searches anew from another random beginning"
+ELSEWHERE = "; one that ends elsewhere may still hold many of the same groups"
 REFERENCE = (
     "Lu and Boutilier (2014), Effective sampling and learning for Mallows models with pairwise-preference "
     "data, Journal of Machine Learning Research 15, 3963–4009."
@@ -109,7 +108,8 @@ def _verdict(fit: MallowsFit) -> Verdict:
         advice.append("Fit again with several starts, such as --starts 10.")
     else:
         alone = int(fit.at_best.sum()) == 1
-        judged.append(("care" if alone else "good", f"{fit.verdict} ({RESTART})."))
+        ended = "" if fit.at_best.all() else ELSEWHERE
+        judged.append(("care" if alone else "good", f"{fit.verdict} ({RESTART}{ended})."))
         if alone:
             advice.append("More --starts may find a better optimum; fewer groups (-k) may recur.")
     if not (fit.converged or fit.interrupted):
@@ -123,16 +123,16 @@ def _verdict(fit: MallowsFit) -> Verdict:
 
 def _of_groups(fit: MallowsFit) -> list[tuple[Level, str]]:
     """Judge groups by the restarts that fit as well: one that ended lower says nothing against them."""
-    as_good = fit.as_good
-    if fit.at_best.sum() < SEVERAL or as_good.all():
+    judged = fit.judged_restarts
+    n_lower = len(fit.group_matches) - len(judged)
+    if not n_lower:
         return of_recurrence(fit.recurrences.tolist(), len(fit.group_matches), "restart")
-    n_lower = int((~as_good).sum())
     ended = "one that fits worse says" if n_lower == 1 else f"{n_lower} that fit worse say"
-    found = (fit.group_matches[as_good] >= RECURS).sum(axis=0).tolist()
+    found = (fit.group_matches[judged] >= RECURS).sum(axis=0).tolist()
     which = f" that fits as well as chance can tell ({ended} nothing against them)"
-    if min(found) == as_good.sum():
+    if min(found) == len(judged):
         which = which.replace("fits", "fit", 1)
-    return of_recurrence(found, int(as_good.sum()), "restart", which)
+    return of_recurrence(found, len(judged), "restart", which)
 
 
 def subtitle(fit: MallowsFit) -> str:

@@ -1,7 +1,7 @@
 """Several runs of EM from different starts, at the same time; the best one is the fit.
 
 Where E-steps are exact, a run is a small search of its own: climbs from a few starts, then from crossings of
-the optima that these found (``crossings``). Runs know nothing of each other, so that it says something if
+the optima that these found (``Optima``). Runs know nothing of each other, so that it says something if
 they agree.
 """
 
@@ -20,10 +20,10 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.optima import Optima
 from permix.errors import Argument, DataError
 from permix.mallows.agreement import Agreement, agreement
 from permix.mallows.climbs import Follow, Run
-from permix.mallows.crossings import Optima
 from permix.mallows.em import N_STOCHASTIC, MallowsEM
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.results import same_optimum
@@ -245,9 +245,9 @@ def best_of_restarts(
     return Search(best, reached, agreed, stream_key(rng), interrupts.interrupted)
 
 
-def _optima(n_agents: int, found: list[list[Run]]) -> Optima:
+def _optima(n_agents: int, found: list[list[Run]]) -> Optima[Run]:
     """Return what several searches found, one of each family."""
-    optima = Optima(n_agents)
+    optima: Optima[Run] = Optima(n_agents, same_optimum(n_agents))
     for run in (run for each in found for run in each):
         optima.add(run)
     return optima
@@ -295,7 +295,7 @@ def _crossed(rows: Rows, settings: MallowsParameters, start: Start, follow: Foll
     known, smaller, seed = start
     rng = np.random.default_rng(seed)
     em, k = rows.em(stream_key(rng)), settings.n_components
-    optima = Optima(em.n_agents, known)
+    optima = Optima(em.n_agents, same_optimum(em.n_agents), known)
     n_starts = 0 if known else N_STARTS if em.exact and k > 1 else 1
     # A mixture that a smaller one led to is one of many that are compared.
     n_crossings = MORE_CROSSINGS if known else N_CROSSINGS if smaller is None else N_CROSSINGS // 2

@@ -13,10 +13,11 @@ from permix.data.labels import Array
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import ConvergenceWarning, PermixWarning
-from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.known import NOTHING, Known
 from permix.estimators.share_errors import share_errors, share_interval
 from permix.estimators.wording import alike, cut_short, groups_named, nobodys
 from permix.mallows.parameters import MallowsParameters
+from permix.posterior.estimated import Memberships
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 SAME = 1e-5
 # A group recurs in a run if the agents of one of its groups are the same to this extent (Jaccard).
 RECURS = 0.6
+# So many restarts at one optimum, from beginnings of their own, make those that ended lower unimportant.
+SEVERAL = 3
 
 
 def same_optimum(n_agents: int, error: float = 0.0) -> float:
@@ -101,6 +104,13 @@ class MallowsFit:
         return np.asarray(self.at_best | np.isfinite(self.restart_shares).any(axis=1))
 
     @property
+    def judged_restarts(self) -> Array:
+        """Which restarts say whether groups recur: all, or those that fit as well where several are best."""
+        if self.at_best.sum() < SEVERAL or not len(self.group_matches):
+            return np.arange(len(self.group_matches))
+        return np.flatnonzero(self.as_good)
+
+    @property
     def recurrences(self) -> Array:
         """In how many restarts each group recurs."""
         return np.asarray((self.group_matches >= RECURS).sum(axis=0))
@@ -134,14 +144,17 @@ class MallowsFit:
     def verdict(self) -> str:
         """How far to trust that there is no better optimum, in words; nothing for a single restart."""
         n, m = int(self.at_best.sum()), len(self.at_best)
+        more = int(self.as_good.sum()) - n
         if m < 2:
             return ""
+        others = f", and {more} others fit as well as chance can tell" if more else ""
+        others = others.replace("others fit", "other fits") if more == 1 else others
         if n == 1:
             return (
-                f"Only 1 of {m} restarts reached this optimum: there may be a better one, and groups that do "
-                "not recur may be chance"
+                f"Only 1 of {m} restarts reached this optimum{others}: there may be a better one, and groups "
+                "that do not recur may be chance"
             )
-        return f"{n} of {m} restarts reached this optimum"
+        return f"{n} of {m} restarts reached this optimum{others}"
 
     @property
     def n_iterations(self) -> int:

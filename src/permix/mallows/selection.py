@@ -17,7 +17,7 @@ from permix.estimators.selectable import Selectable
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import score_samples
-from permix.mallows.results import MallowsFit
+from permix.mallows.results import RECURS, MallowsFit
 
 
 class MallowsSelection(Selectable):
@@ -47,6 +47,13 @@ class MallowsSelection(Selectable):
             "be counted; use ",
             Argument("criterion", "held-out"),
         )
+
+    def recurs(self, fit: MallowsFit) -> bool | None:
+        """Return whether all groups recur in every restart that counts; None for a single one."""
+        judged = fit.judged_restarts
+        if fit.components.n_components == 1 or len(judged) < 2:
+            return None
+        return bool((fit.group_matches[judged] >= RECURS).all())
 
 
 SELECTION = MallowsSelection()

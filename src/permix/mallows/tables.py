@@ -71,10 +71,10 @@ def show(report: dict[str, Any], title: str) -> None:
     centers = [fit_tables.called(report, part["center"]) for part in parts]
     fit_tables.print_orders("Centers, best first", centers)
     fit_tables.print_remarks(report["remarks"])
-    say("share: how large a part of all agents the group is", "  ")
+    say("share: how large the group is, as a part of all agents; the number to print", "  ")
     say(
-        "agents: those for whom it is the most probable group; in shares, an agent who may be in several "
-        "counts for each in part",
+        "agents: those for whom it is the most probable group, each in one alone; whoever is in one with 60% "
+        "and in another with 40% counts in shares as 0.6 and 0.4 of an agent",
         "  ",
     )
     say("dispersion: from 0, all rank as the center does, to 1, no agreement", "  ")

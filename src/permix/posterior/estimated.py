@@ -33,11 +33,44 @@ class Recurrence(NamedTuple):
     n_chains: npt.NDArray[np.int64]
 
 
+class Memberships(NamedTuple):
+    """To which groups rows belong, as a fit knows it."""
+
+    labels: Array  # group of each row, or of each agent where ``agents`` says whose row each is
+    n_groups: int
+    counts: Array | None = None  # how many agents each row stands for; None: one each
+    agents: Array | None = None  # row of each agent, where labels are of agents
+    draws: Array | None = None  # (draws, rows or agents): groups in draws of the posterior, by any numbers
+    probabilities: Array | None = None  # (rows, groups)
+    recur: Array | None = None  # (groups,): share of chains, or of other restarts, that find each, if known
+
+
 class EstimatedPartition:
     """What fits of all mixtures show of their point estimate."""
 
     estimate: PointEstimate
     draws: Draws
+
+    @property
+    def agent_rows(self) -> Array | None:
+        """Row of each agent, where a row may stand for several; None where labels are of rows."""
+        return None
+
+    def memberships(self) -> Memberships:
+        """Return to which groups rows or agents belong."""
+        drawn = self.draws.arrays["labels"]
+        return Memberships(
+            self.labels,
+            self.n_clusters,
+            agents=self.agent_rows,
+            draws=drawn.reshape(-1, drawn.shape[-1]),
+            recur=self.recurrence.n_chains / len(drawn),
+        )
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the chains: what was drawn until then is here."""
+        return self.draws.interrupted
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int64]:

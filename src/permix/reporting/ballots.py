@@ -6,6 +6,7 @@ Fits of some models keep the ballots. For others ``permix fit`` keeps these tabl
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +18,13 @@ from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import DataError
 from permix.reporting.content import Table
-from permix.reporting.context import Context
-from permix.reporting.words import count_of, number, percent, shown
+from permix.reporting.context import Context, Rows
+from permix.reporting.words import count_of, in_a_list, listed, number, percent, shown
 
 # Ballots shown of each group.
 N_TYPICAL = 5
+# Agents who name one item only, who are told of where they are more than so large a part of all.
+ONE_ITEM, MANY = "agents who name one item only", 0.1
 NO_BALLOTS = (
     "Typical ballots are not shown: this fit does not keep what people said. "
     "permix report {file} DATA, with the data that were fitted, shows them."
@@ -78,6 +81,8 @@ def typical_of(context: Context, k: int) -> Table | None:
     if len(rows) > 1 and all(row["agents"] == 1 for row in rows):
         title = f"Some ballots of group {k + 1}"
         note = "No two members say the same; these are as sure to belong to the group as any. "
+    if any(row["ballot"].endswith("≻ rest") for row in rows):
+        note += "Rest: all items that are not named; of the order among these, the ballot says nothing. "
     return Table(
         title,
         ("ballot", "agents", "of the group", "how sure"),
@@ -102,6 +107,7 @@ def gaps(table: Any) -> list[dict[str, str]]:
             said["shortest and longest ranking"] = f"{int(lengths.min())} and {int(lengths.max())} items"
             meaning = {"below": "below those that are", "unknown": "not asked about"}
             said["items that are not ranked are taken to be"] = meaning.get(table.unlisted, "either")
+        lonely = (lengths == 1) & table.unlisted_below
         named = np.zeros(n_items)
         for place in range(table.orders.shape[1]):
             there = table.orders[:, place] >= 0
@@ -121,6 +127,7 @@ def gaps(table: Any) -> list[dict[str, str]]:
         contradicting = int(counts[~table.consistent].sum())
         if contradicting:
             said["agents who contradict themselves"] = f"{contradicting:,}"
+        lonely = (rated == 1) & (pairs == 0) & table.rest_below
         named = np.zeros(n_items)
         row = np.repeat(np.arange(len(table)), rated)
         named += np.bincount(table.level_items, counts[row], n_items)
@@ -128,6 +135,9 @@ def gaps(table: Any) -> list[dict[str, str]]:
             row = np.repeat(np.arange(len(table)), pairs)
             both = np.unique(np.stack([np.repeat(row, 2), table.pairs.ravel()]), axis=1)
             named += np.bincount(both[1], counts[both[0]], n_items)
+    n_lonely = int(counts[lonely].sum())
+    if n_items > 2 and n_lonely > MANY * n_agents:
+        said[ONE_ITEM] = f"{n_lonely:,} ({percent(n_lonely / n_agents)})"
     least = int(np.argmin(named))
     said["item that fewest mention"] = f"{table.items[least]}: {count_of(int(named[least]), 'agent')}"
     return [{"what": what, "value": value} for what, value in said.items()]
@@ -147,3 +157,27 @@ def evidence(table: Any, labels: Array, sure: Array, counts: Array) -> dict[str,
 def with_ballots(context: Context, *known: Any) -> Context:
     """Return a context that has the :func:`evidence` of the data."""
     return replace(context, about={**context.about, **evidence(*known)})
+
+
+def data_sentences(about: Mapping[str, Rows], items: Sequence[Any] | None) -> tuple[str, ...]:
+    """Say of which ballots groups tell more than they say, and which items are write-ins."""
+    from permix.data.io.marks import is_write_in
+
+    said = []
+    for row in about.get("data", ()):
+        if row["what"] == ONE_ITEM:
+            number_of, _, share = shown(row["value"]).partition(" ")
+            said.append(
+                f"{number_of} agents {share} name one item only: their ballots say which item comes first, "
+                "and nothing of the order of the others, which the model takes from agents who say more."
+            )
+    written = [
+        in_a_list(shown(item, 40)) for item in items or () if isinstance(item, str) and is_write_in(item)
+    ]
+    if written:
+        one = "stands" if len(written) == 1 else "stand"
+        said.append(
+            f"{listed(written)} {one} for people who were written in, and not for one candidate; a fit with "
+            "--write-ins drop leaves them out."
+        )
+    return tuple(said)

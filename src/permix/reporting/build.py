@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from permix.errors import DataError
 from permix.estimators.registry import Model, model_of, part
-from permix.reporting.check_sections import checks_section
-from permix.reporting.chosen_number import number_sentences
+from permix.reporting import items_of
+from permix.reporting.ballots import data_sentences
+from permix.reporting.check_sections import checks_section, kept_checks
+from permix.reporting.chosen_number import number_sentences, number_to_print
 from permix.reporting.content import Answer, Report, Section
 from permix.reporting.context import Context, Rows
 from permix.reporting.shared import (
@@ -19,7 +22,7 @@ from permix.reporting.shared import (
     covariate_sentences,
     settings_section,
 )
-from permix.reporting.verdicts import stopped_early, with_care
+from permix.reporting.verdicts import checked, stopped_early, with_care
 from permix.reporting.words import shown
 from permix.runtime.progress import Display
 
@@ -38,12 +41,18 @@ ORDER = (
     "settings",
 )
 
+UNCHECKED = "Not looked at yet: whether data drawn from the model are like these (permix report does)."
+
 
 def reporter(model: Model) -> Any:
     """Return the module that describes fits of a model; None where it has none."""
     if not model.report or importlib.util.find_spec(model.report) is None:
         return None
     return part(model.report)
+
+
+def _has_checks(model: Model) -> bool:
+    return bool(model.checks) and importlib.util.find_spec(model.checks.partition(":")[0]) is not None
 
 
 def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
@@ -57,12 +66,21 @@ def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
     found: Answer = described.answer(fit)
     context = Context("", about)
     verdict = stopped_early(found.verdict, bool(getattr(fit, "interrupted", False)), context.facts("ending"))
+    for row in about.get("checks", ()):
+        verdict = checked(verdict, row)
+    if verdict.level == "good" and "checks" not in about and _has_checks(model_of(fit)):
+        verdict = verdict._replace(reasons=(*verdict.reasons, UNCHECKED))
     doubts = [shown(row["said"]) for row in about.get("no_better", ())]
     if doubts:
         verdict = with_care(
             verdict, "Groups of a model that predicts no better than a simple description may not exist."
         )
-    return Answer(verdict, (*doubts, *found.sentences, *number_sentences(about), *covariate_sentences(fit)))
+    first, *others = found.sentences
+    said = number_to_print(about)
+    to_print = [shown(said)] if said else []
+    data = data_sentences(about, items_of(fit))
+    why = (*data, *number_sentences(about), *covariate_sentences(fit))
+    return Answer(verdict, (*doubts, first, *to_print, *others, *why))
 
 
 def evidence_of(fit: Any, data: Any) -> dict[str, Any]:
@@ -77,22 +95,25 @@ def build(fit: Any, context: Context, progress: bool | None = None) -> Report:
     described = reporter(model)
     if described is None:
         raise DataError(f"there is no report of {model.named}")
+    sections: list[Section] = []
+    kept: dict[str, Rows] = {}
     with Display(progress) as display:
         display.begin("describing the groups")
+        context = described.completed(fit, context) if hasattr(described, "completed") else context
+        if _has_checks(model):
+            display.begin("drawing data from the model")
+            checks, found = checks_section(fit, context)
+            sections.append(checks)
+            if found is not None:
+                kept["checks"] = kept_checks(found)
+        context = replace(context, about={**context.about, **kept})
         answer = answer_of(fit, context.about)
         assert answer is not None
-        context = described.completed(fit, context) if hasattr(described, "completed") else context
-        sections: list[Section] = [answer_section(answer.sentences), *described.sections(fit, context)]
         verdict = answer.verdict
-        if model.checks and importlib.util.find_spec(model.checks.partition(":")[0]) is not None:
-            display.begin("drawing data from the model")
-            checks, said = checks_section(fit, context)
-            sections.append(checks)
-            # What no fit says of itself; with many agents small differences are found, so it decides nothing.
-            verdict = verdict._replace(reasons=(*verdict.reasons, said)) if said else verdict
+        sections += [answer_section(answer.sentences), *described.sections(fit, context)]
         sections.append(Section("trust", "Can you trust this?", (verdict,)))
         sections += choice_section(context)
         sections += [cleaning_section(context), settings_section(fit, context, described.REFERENCE)]
     by_key = {section.key: section for section in sections}
     ordered = tuple(by_key[key] for key in ORDER if key in by_key)
-    return Report(context.title, described.subtitle(fit), ordered)
+    return Report(context.title, described.subtitle(fit), ordered, kept)

@@ -10,8 +10,8 @@ from permix.estimators.registry import model_of, part
 from permix.posterior.checks import N_REPLICATES, FitChecks, is_share
 from permix.reporting.charts import Axis, Interval, dots
 from permix.reporting.content import Block, Figure, Note, Paragraph, Section, Table
-from permix.reporting.context import Context
-from permix.reporting.words import capital, number, one_digit, percent, shown
+from permix.reporting.context import Context, Rows
+from permix.reporting.words import capital, listed, number, one_digit, percent, shown
 
 # Numbers of an aspect that a picture has.
 MOST_NUMBERS = 12
@@ -32,11 +32,11 @@ WHAT = {
 }
 
 
-def checks_section(fit: Any, context: Context) -> tuple[Section, str]:
-    """Compare the data with data drawn from the model; return also what that comes to, where it is known."""
+def checks_section(fit: Any, context: Context) -> tuple[Section, FitChecks | None]:
+    """Compare the data with data drawn from the model; return also what was found, where it is known."""
     title = "Does the model look like the data?"
     if not context.checks:
-        return Section("checks", title, (Note("Not checked, as asked."),)), ""
+        return Section("checks", title, (Note("Not checked, as asked."),)), None
     try:
         found: FitChecks = part(model_of(fit).checks)(fit, context.data, N_REPLICATES, 0)
     except DataError as error:  # shown to the reader: which data are missing, or why they say too little
@@ -47,8 +47,13 @@ def checks_section(fit: Any, context: Context) -> tuple[Section, str]:
             way_out = (
                 f" permix report {context.file or 'FIT'} DATA, with the data that were fitted, checks it."
             )
-        return Section("checks", title, (Note(f"Not checked: {why}.{way_out}"),)), ""
-    return Section("checks", title, tuple(_checks(found))), found.verdict
+        return Section("checks", title, (Note(f"Not checked: {why}.{way_out}"),)), None
+    return Section("checks", title, tuple(_checks(found))), found
+
+
+def kept_checks(found: FitChecks) -> Rows:
+    """Return what files keep of checks: what they came to, and which sides of the data are not reproduced."""
+    return [{"said": found.verdict, "lacking": listed(found.lacking) if found.lacking else ""}]
 
 
 def _checks(found: FitChecks) -> list[Block]:

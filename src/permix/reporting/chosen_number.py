@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from permix.estimators.baselines import times_as_probable
-from permix.reporting.content import Block, Paragraph, Table
+from permix.reporting.content import Block, Code, Paragraph, Table
 from permix.reporting.context import Context, Rows
-from permix.reporting.words import capital, count_of, number, spelled
+from permix.reporting.words import capital, count_of, listed, number, shown, spelled
 
 # Differences of so many standard errors are not put down to chance.
 CLEARLY = 2.0
@@ -23,6 +24,11 @@ NATS = (
     "of those who were held out, and who decide; the difference to the best, between the same agents, and "
     "its error."
 )
+RECUR = {True: "yes", False: "no", None: ""}
+LOOKED = (
+    "All recur: whether each group is found in every restart that fits as well, each from a beginning of its "
+    "own; looked at from the chosen number down to the first where they do."
+)
 SMALL_IS_GOOD = "The smallest {name} decides: it weighs how probable the data are against the parameters."
 
 
@@ -33,6 +39,7 @@ def number_sentences(about: Mapping[str, Rows]) -> tuple[str, ...]:
     if chosen is None or len(rows) < 2:
         return ()
     n, tried = int(chosen["n_groups"]), f"{rows[0]['n_groups']} to {rows[-1]['n_groups']}"
+    followed = _followed(rows)
     if "validation" not in chosen:
         by = next((name.upper() for name in CRITERIA if name in chosen), "a criterion")
         return (f"Why {spelled(n)}: of {tried} groups, {by} is smallest for this number.",)
@@ -43,7 +50,80 @@ def number_sentences(about: Mapping[str, Rows]) -> tuple[str, ...]:
         said.append(_more(chosen, more))
     elif fewer:
         said.append("more were not tried, and might do better")
-    return (f"Why {spelled(n)}: of {tried} groups, agents who were held out decide; {', and '.join(said)}.",)
+    why = f"Why {spelled(n)}: of {tried} groups, agents who were held out decide; {', and '.join(said)}."
+    if followed:
+        why = f"{why} {followed}"
+    if number_to_print(about) or min(_tied(rows), default=n) >= n:
+        return (why,)
+    return why, f"{_equally_well(_tied(rows))}."
+
+
+def number_to_print(about: Mapping[str, Rows]) -> str:
+    """Lead to a number of groups that may be printed, where some of the chosen number do not recur.
+
+    Nothing where all do, or where nobody looked.
+    """
+    rows = sorted(about.get("selection", ()), key=lambda row: int(row["n_groups"]))
+    chosen = next((row for row in rows if row.get("chosen")), None)
+    if chosen is None or chosen.get("all_recur") is not False:
+        return ""
+    tied = _tied(rows)
+    said = f"{capital(spelled(int(chosen['n_groups'])))} groups "
+    said += "predict best" if _is_best(chosen) else "were chosen"
+    said += ", but not all of them recur in every restart"
+    if len(tied) > 1:
+        equally = _equally_well(tied)
+        said += f"; {equally[0].lower()}{equally[1:]}"
+    recur = [int(row["n_groups"]) for row in rows if row.get("all_recur")]
+    if not recur:
+        smaller = [row for row in rows if 1 < int(row["n_groups"]) < int(chosen["n_groups"])]
+        if not smaller or any(row.get("all_recur") is None for row in smaller):  # stopped on the way
+            return f"{said}."
+        return f"{said}. Of no smaller number that was tried do all groups recur: do not print a number."
+    n = max(recur)
+    said += f". The largest number whose groups all recur is {spelled(n)}: print or build on these, which"
+    return f"{said} -k {n} finds, instead of --select."
+
+
+def _with_number(command: str, n: int) -> str:
+    """Return the command with a number of groups instead of numbers to choose from."""
+    words = shlex.split(command)
+    if "--select" not in words:
+        return ""
+    at = words.index("--select")
+    return shlex.join([*words[:at], "-k", str(n), *words[at + 2 :]])
+
+
+def _is_best(row: Mapping[str, Any]) -> bool:
+    return _value(row, "difference") == 0.0
+
+
+def _tied(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return which numbers predict as well as the best, as far as chance can tell."""
+    return [
+        int(row["n_groups"])
+        for row in rows
+        if -_value(row, "difference") <= CLEARLY * _value(row, "difference_error")
+    ]
+
+
+def _equally_well(tied: Sequence[int]) -> str:
+    if len(tied) > 2 and tied[-1] - tied[0] == len(tied) - 1:
+        which = f"{spelled(tied[0])} to {spelled(tied[-1])}"
+    else:
+        which = listed([spelled(n) for n in tied])
+    return f"{capital(which)} groups predict equally well, as far as chance can tell"
+
+
+def _followed(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say that larger numbers were tried than were asked for."""
+    asked = [int(row["n_groups"]) for row in rows if row.get("asked")]
+    beyond = [int(row["n_groups"]) for row in rows if row.get("asked") is False]
+    if not (asked and beyond):
+        return ""
+    tried = str(beyond[0]) if len(beyond) == 1 else f"{beyond[0]} to {beyond[-1]}"
+    numbers = f"{asked[0]} to {asked[-1]}"
+    return f"You asked for {numbers}; {asked[-1]} groups were the best of these, so {tried} followed."
 
 
 def _compared(row: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
@@ -73,17 +153,20 @@ def number_table(rows: Rows) -> Table:
     )
     kept = {name: title for name, title in names.items() if rows and name in rows[0]}
     best = max((_value(row, "validation") for row in rows), default=math.nan)
+    looked = any(row.get("all_recur") is not None for row in rows)
     told = []
     for row in rows:
         is_best = held_out and _value(row, "validation") == best
         hidden = ("difference", "difference_error") if is_best else ()
         cells = ["" if name in hidden else _written(row.get(name)) for name in kept]
         remarks = ["best"] * is_best + ["chosen"] * bool(row.get("chosen"))
-        told.append((str(row["n_groups"]), *cells, ", ".join(remarks)))
+        recurs = [RECUR[row.get("all_recur")]] * looked
+        told.append((str(row["n_groups"]), *cells, *recurs, ", ".join(remarks)))
     note = NATS if held_out else SMALL_IS_GOOD.format(name=criterion.upper()) if criterion else ""
-    return Table(
-        "What the number of groups was chosen by", ("groups", *kept.values(), "remark"), tuple(told), note
-    )
+    if looked:
+        note = f"{note} {LOOKED}".strip()
+    columns = ("groups", *kept.values(), *(["all recur"] * looked), "remark")
+    return Table("What the number of groups was chosen by", columns, tuple(told), note)
 
 
 def chosen_by(context: Context, n_groups: int) -> list[Block]:
@@ -97,7 +180,13 @@ def chosen_by(context: Context, n_groups: int) -> list[Block]:
                 f"You asked for {n}. --select 1-10, instead of -k, lets agents who are held out decide."
             )
         ]
-    return [*map(Paragraph, map(capital, number_sentences(context.about))), number_table(rows)]
+    said = [*map(Paragraph, map(capital, number_sentences(context.about)))]
+    to_print = number_to_print(context.about)
+    recur = [int(row["n_groups"]) for row in rows if row.get("all_recur")]
+    command = _with_number(context.facts("run").get("command", ""), max(recur)) if recur else ""
+    more = [Paragraph(shown(to_print))] * bool(to_print)
+    again = [Code(shown(command), "Groups that all recur")] if to_print and command else []
+    return [*more, *again, *said, number_table(rows)]
 
 
 def _value(row: Mapping[str, Any], name: str) -> float:

@@ -6,7 +6,9 @@ names of items must have gone through :func:`permix.reporting.words.shown`.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 Cell = str | int | float | None
 Level = Literal["good", "care", "bad"]
@@ -91,3 +93,4 @@ class Report(NamedTuple):
     title: str
     subtitle: str
     sections: tuple[Section, ...]
+    kept: Mapping[str, Any] = MappingProxyType({})  # what the file of the fit may keep of it, tables by name

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.estimators.by_covariate import as_groups
+from permix.partitions.population import dirichlet_given, summarized_shares
+from permix.partitions.priors import PartitionPrior
 from permix.posterior.estimated import spaced
 from permix.reporting.charts import Interval, bars
 from permix.reporting.content import Cell, Figure, Paragraph, Section, Table
-from permix.reporting.words import THESE, all_of, capital, count_of, how_often, interval, percent, spelled
+from permix.reporting.words import (
+    OF_ALL,
+    THESE,
+    all_of,
+    capital,
+    count_of,
+    how_often,
+    interval,
+    percent,
+    spelled,
+)
 
 # Draws that shares are looked up in.
 MOST_DRAWS = 200
@@ -33,21 +45,38 @@ class LineGroup(NamedTuple):
 
 
 def drawn_shares(
-    draws: Array, labels: Array, n_chains: Sequence[int] | Array
+    draws: Array,
+    labels: Array,
+    n_chains: Sequence[int] | Array,
+    prior_of: Callable[[int], PartitionPrior] | None = None,
+    n_all: int | None = None,
 ) -> list[tuple[float, float | None, float | None]]:
     """Return the mean share of every group over draws of labels (…, observation), and 5 % and 95 % ends.
+
+    With ``prior_of`` a draw, counted over all chains, shares are those in the population: what is missing to
+    one is of groups that nobody was seen of. Observations may be a sample of ``n_all``. Without it they are
+    of these observations.
 
     A group of a draw counts as the group of the answer that it is most like. Of groups that recur in no chain
     (``n_chains``: in how many) draws know nothing: they have the share of their members, and no interval.
     """
     n_groups = len(n_chains)
     flat = draws.reshape(-1, draws.shape[-1])
-    shares = []
+    shares, given = [], []
+    rng = np.random.default_rng(0)
     for at in spaced(len(flat), MOST_DRAWS):
         found = as_groups(flat[at].astype(np.int64), labels, n_groups)
-        shares.append(np.bincount(found, minlength=n_groups) / len(found))
-    mean = np.mean(shares, axis=0)
-    low, high = np.quantile(shares, (TAIL, 1.0 - TAIL), axis=0)
+        sizes = np.bincount(found, minlength=n_groups)
+        shares.append(sizes / len(found))
+        if prior_of is not None:
+            clusters = np.bincount(found[np.unique(flat[at], return_index=True)[1]], minlength=n_groups)
+            scale = (n_all or len(found)) / len(found)
+            given.append(dirichlet_given(prior_of(int(at)), scale * sizes, rng, clusters))
+    if given:
+        mean, low, high = summarized_shares(given, TAIL)
+    else:
+        mean = np.mean(shares, axis=0)
+        low, high = np.quantile(shares, (TAIL, 1.0 - TAIL), axis=0)
     members = np.bincount(labels, minlength=n_groups) / len(labels)
     return [
         (float(mean[k]), float(min(low[k], mean[k])), float(max(high[k], mean[k])))
@@ -85,7 +114,9 @@ def sizes_figure(groups: Sequence[LineGroup], what: str) -> Figure:
     )
 
 
-def groups_table(groups: Sequence[LineGroup], n_chains: int, what: str, some: str = "") -> Table:
+def groups_table(
+    groups: Sequence[LineGroup], n_chains: int, what: str, some: str = "", of_population: bool = True
+) -> Table:
     """Put the numbers of groups side by side."""
     which = any(group.members for group in groups)
     rows: list[tuple[Cell, ...]] = [
@@ -108,7 +139,7 @@ def groups_table(groups: Sequence[LineGroup], n_chains: int, what: str, some: st
         f"{capital(what)}: members in the partition nearest to all draws. Share: mean over draws, with a 90% "
         f"interval{theirs}. How sure: how probably a member is with its fellow members. Found in chains: "
         f"those most of whose draws have a group that shares 60% of the members of both. "
-        f"{THESE.format(what)}{some}",
+        f"{(OF_ALL if of_population else THESE).format(what)}{some}",
     )
 
 

@@ -65,7 +65,7 @@ def group_sentence(found: RankedGroups, k: int) -> str:
     group, names = found.groups[k], [in_a_list(name) for name in found.short]
     order = [names[item] for item in group.order.tolist()]
     share = interval(group.share, group.low, group.high)
-    who = f"{capital(found.title(k))}, {share} of {found.share_of},"
+    who = f"{capital(found.title(k))}, {share} of the agents,"
     if len(order) <= MOST_NAMED + 1:
         rest = " ≻ the rest" if len(order) < found.n_items else ""
         said = f"{who} ranks {' ≻ '.join(order)}{rest}"

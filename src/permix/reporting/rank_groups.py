@@ -53,7 +53,6 @@ class RankedGroups:
     run_name: str = "chain"
     probabilities: Array | None = None  # (rows, groups)
     counts: Array | None = None  # agents of each row
-    share_of: str = "the agents"  # "these agents" where intervals are no sampling errors
     kind: str = "group"  # what the groups are called: classes of a classifier are given
     titles: Sequence[str] = field(default=())  # of groups, where they have names
 

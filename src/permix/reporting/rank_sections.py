@@ -11,18 +11,27 @@ from permix.reporting.content import Block, Cell, Figure, Note, Paragraph, Secti
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import group_sentence
 from permix.reporting.rank_groups import MOST_ITEMS, RankedGroups
+from permix.reporting.shared import columns_of
 from permix.reporting.words import capital, count_of, interval, number, one_digit, percent
 
-# Groups that have a part of their own, and groups side by side in a table.
-MOST_GROUPS, SIDE_BY_SIDE = 12, 10
+# Groups that have a part of their own, groups side by side in one table, and in all such tables.
+MOST_GROUPS, MOST_ACROSS, SIDE_BY_SIDE = 12, 10, 20
+# Groups in the picture of sizes, and in the table of numbers.
+IN_SIZES, IN_NUMBERS = 24, 100
 # Items in the picture of a group, and in its table.
 IN_PICTURE, IN_TABLE = 15, 40
 MOST_PAIRS = 8
+# Why a share and the number of agents shown with a group are two things.
+SHOWN_WITH = (
+    "Shown with it: agents for whom no other group is more probable, each in one group alone. Whoever "
+    "belongs to group 1 with a probability of 60% and to group 2 with 40% is shown with group 1, but counts "
+    "in shares as 0.6 and 0.4 of an agent; where groups overlap, the two numbers differ."
+)
 
 
 def group_sections(found: RankedGroups, context: Context, *more: Block) -> Section:
     """Describe the groups: their sizes, centers side by side, and each by itself; ``more`` comes last."""
-    blocks: list[Block] = [sizes(found), side_by_side(found)]
+    blocks: list[Block] = [sizes(found), *side_by_side(found)]
     if len(found.groups) > 1:
         blocks.append(table_of_groups(found))
     parts = [group_part(found, k, context) for k in range(min(len(found.groups), MOST_GROUPS))]
@@ -36,20 +45,24 @@ def group_sections(found: RankedGroups, context: Context, *more: Block) -> Secti
 
 def sizes(found: RankedGroups) -> Figure:
     """Draw the shares."""
-    shown = found.groups[: 2 * MOST_GROUPS]
+    shown = found.groups[:IN_SIZES]
     rows = [Interval(capital(found.title(k)), g.share, g.low, g.high) for k, g in enumerate(shown)]
     title = "How large the groups are"
     return bars(
         title,
-        f"Share of the agents in each group. {found.share_is}",
+        f"Share of the agents in each group. {found.share_is}{left_out(found, IN_SIZES)}",
         rows,
         ("group", "share of the agents", "90% interval"),
     )
 
 
-def side_by_side(found: RankedGroups) -> Table:
-    """Put the places of all items in all centers side by side."""
-    n, groups = found.n_items, range(min(len(found.groups), SIDE_BY_SIDE))
+def side_by_side(found: RankedGroups) -> list[Block]:
+    """Put the places of all items in all centers side by side, some groups below the others where many."""
+    return [_side_by_side(found, groups) for groups in _tables_of(found)]
+
+
+def _side_by_side(found: RankedGroups, groups: range) -> Table:
+    n = found.n_items
     items = found.consensus.tolist() if n <= IN_TABLE else found.compared.tolist()
     rows, shades = [], []
     for item in items:
@@ -62,28 +75,54 @@ def side_by_side(found: RankedGroups) -> Table:
         ]
         shades.append((None, *tints))
     some = "" if len(items) == n else f" The {len(items)} items at the top of the centers, of {n:,}."
-    fewer = "" if len(groups) == len(found.groups) else f" The {len(groups)} largest groups."
     return Table(
-        "Where each item stands in the center of each group (1 = best)",
+        f"Where each item stands in the center of each group (1 = best){_which(groups, found)}",
         ("item", *(capital(found.title(k)) for k in groups)),
         tuple(rows),
         f"{found.center_is} Items in the order of all groups together; the stronger the color, the better."
-        f"{some}{fewer}",
+        f"{some}{left_out(found)}",
         tuple(shades),
     )
+
+
+def _tables_of(found: RankedGroups) -> list[range]:
+    return columns_of(min(len(found.groups), SIDE_BY_SIDE), MOST_ACROSS)
+
+
+def _which(groups: range, found: RankedGroups) -> str:
+    """Say which groups a table is about, where there are several such tables."""
+    several = len(groups) < min(len(found.groups), SIDE_BY_SIDE)
+    return f", {found.kind}s {groups[0] + 1} to {groups[-1] + 1}" if several and not found.titles else ""
+
+
+def left_out(found: RankedGroups, most: int = SIDE_BY_SIDE) -> str:
+    """Say how many groups a table or picture of the largest leaves out, and where they are."""
+    left = len(found.groups) - most
+    if left <= 0:
+        return ""
+    are = "one is" if left == 1 else f"{left:,} are"
+    return f" The {most} largest groups; {are} left out here, and in permix summary --json."
 
 
 def table_of_groups(found: RankedGroups) -> Table:
     """Put the numbers of all groups side by side."""
     recurs = found.runs > 1 and all(group.found is not None for group in found.groups)
     facts = [name for name, _ in found.groups[0].facts]
-    columns = ["group", "share", "agents", "how sure", *([f"found in {found.run_name}s"] * recurs), *facts]
+    columns = [
+        "group",
+        "share",
+        "shown with it",
+        "how sure",
+        *([f"found in {found.run_name}s"] * recurs),
+        *facts,
+    ]
+    total = sum(group.agents for group in found.groups)
     rows: list[tuple[Cell, ...]] = []
-    for k, group in enumerate(found.groups[:100]):
+    for k, group in enumerate(found.groups[:IN_NUMBERS]):
         cells: list[Cell] = [
             capital(found.title(k)),
             interval(group.share, group.low, group.high),
-            group.agents,
+            f"{group.agents:,} ({percent(group.agents / max(total, 1))})",
             percent(group.how_sure),
         ]
         cells += [f"{group.found} of {found.runs}"] * recurs
@@ -92,10 +131,9 @@ def table_of_groups(found: RankedGroups) -> Table:
         "The groups in numbers",
         tuple(columns),
         tuple(rows),
-        f"Share: how large a part of all agents the group is, with a 90% interval. {found.share_is} Agents: "
-        "those shown with the group, each with one alone; in shares, an agent who may be in several counts "
-        "for each in part, so that shares say better how large groups are. How sure: how probably the agents "
-        "shown with a group belong to it, on average.",
+        "Share: how large the group is, as a part of all agents, with a 90% interval; the number to print. "
+        f"{found.share_is} {SHOWN_WITH} How sure: how probably the agents shown with a group belong to it, "
+        f"on average.{left_out(found, IN_NUMBERS)}",
     )
 
 
@@ -190,19 +228,22 @@ def split_section(found: RankedGroups) -> Section:
                 f"{found.title(bottom)}."
             )
         )
-        blocks.append(pair_table(found, pairs, "The pairs of items that divide the groups most"))
+        blocks += pair_tables(found, pairs, "The pairs of items that divide the groups most")
     else:
         blocks.append(Paragraph("No pair of items divides the groups: they differ in how united they are."))
     agreed = found.agreed_pairs(MOST_PAIRS // 2)
     if agreed:
-        blocks.append(pair_table(found, agreed, "What most members of every group agree on"))
+        blocks += pair_tables(found, agreed, "What most members of every group agree on")
     blocks += certainty(found)
     return Section("split", "How people split", tuple(blocks))
 
 
-def pair_table(found: RankedGroups, pairs: list[tuple[int, int]], caption: str) -> Table:
+def pair_tables(found: RankedGroups, pairs: list[tuple[int, int]], caption: str) -> list[Block]:
     """Put the shares of groups that prefer one item of a pair side by side."""
-    groups = range(min(len(found.groups), SIDE_BY_SIDE))
+    return [_pair_table(found, pairs, caption, groups) for groups in _tables_of(found)]
+
+
+def _pair_table(found: RankedGroups, pairs: list[tuple[int, int]], caption: str, groups: range) -> Table:
     rows, shades = [], []
     for x, y in pairs:
         values = [float(found.before_overall[x, y]), *(float(found.before[k, x, y]) for k in groups)]
@@ -211,7 +252,8 @@ def pair_table(found: RankedGroups, pairs: list[tuple[int, int]], caption: str) 
         shades.append((None, *(shade_of(value, 0.0, 1.0) for value in values)))
     columns = ("who would put …", "all", *(capital(found.title(k)) for k in groups))
     note = "Share of agents that would rank the first item above the second, by the fitted model."
-    return Table(caption, columns, tuple(rows), note, tuple(shades))
+    note += left_out(found)
+    return Table(f"{caption}{_which(groups, found)}", columns, tuple(rows), note, tuple(shades))
 
 
 def certainty(found: RankedGroups) -> list[Block]:

@@ -12,15 +12,18 @@ import numpy as np
 from permix.estimators.baselines import WORDS
 from permix.estimators.by_covariate import GroupTable, group_table
 from permix.estimators.known import known_of
+from permix.reporting import items_of
 from permix.reporting.charts import shade_of
 from permix.reporting.content import Block, Code, Note, Paragraph, Section, Table
 from permix.reporting.context import Context, Rows
 from permix.reporting.words import capital, count_of, in_a_list, listed, percent, shown
 
-# Values of a covariate, and groups, that a table has.
-MOST_VALUES, MOST_GROUPS = 30, 10
+# Values of a covariate, and groups, that tables have, and groups whose intervals fit across a page.
+MOST_VALUES, MOST_GROUPS, MOST_INTERVALS = 30, 20, 5
 # Parameters that change how a fit runs, and nothing of what it finds.
 OF_THE_RUN = ("progress", "store", "n_jobs")
+# Facts of a run that are no versions.
+OF_THE_DATA = ("command", "data", "title", "read by")
 # Covariates, and groups, that the answer speaks of; values of fewer agents are not named.
 MOST_COVARIATES, MOST_STRONGEST, FEWEST_AGENTS = 2, 4, 10
 MOST_ALIKE = 3  # values of a covariate in which a group is equally strong
@@ -56,31 +59,50 @@ def covariate_blocks(fit: Any, people: str = "agents") -> list[Block]:
 
 def _covariate(found: GroupTable, people: str) -> list[Block]:
     n_values, n_groups = found.of_value.shape[:2]
-    groups = range(min(n_groups, MOST_GROUPS))
+    left = []
+    if n_values > MOST_VALUES:
+        left.append(f"{count_of(n_values - MOST_VALUES, 'more value')} in permix summary --json.")
+    if n_groups > MOST_GROUPS:
+        left.append(f"{count_of(n_groups - MOST_GROUPS, 'more group')} in permix summary --json.")
+    if found.n_missing:
+        left.append(f"Without a value: {found.n_missing:,} {people}.")
+    note = " ".join([f"In brackets: {found.note}.", *left])
+    parts = columns_of(min(n_groups, MOST_GROUPS), MOST_INTERVALS)
+    tables = [_shares_of_values(found, people, groups, note, len(parts) > 1) for groups in parts]
+    return [Paragraph(f"{capital(found.verdict)}."), *tables]
+
+
+def columns_of(n_groups: int, most: int) -> list[range]:
+    """Return which groups stand side by side in each of several tables, so that none is wider than a page.
+
+    Examples
+    --------
+    >>> columns_of(11, 6), columns_of(3, 6)
+    ([range(0, 6), range(6, 11)], [range(0, 3)])
+    """
+    each = -(-n_groups // max(1, -(-n_groups // most)))
+    return [range(first, min(first + each, n_groups)) for first in range(0, n_groups, each)]
+
+
+def _shares_of_values(found: GroupTable, people: str, groups: range, note: str, in_part: bool) -> Table:
+    """Put values of a covariate beside some groups."""
     name = shown(found.name)
     rows: list[tuple[str | int, ...]] = []
     shades: list[tuple[int | None, ...]] = []
-    for v in range(min(n_values, MOST_VALUES)):
+    for v in range(min(len(found.values), MOST_VALUES)):
         cells = found.of_value[v]
         rows.append((shown(found.values[v]), int(found.agents[v]), *(_share(cells[k]) for k in groups)))
         shades.append((None, None, *(shade_of(float(cells[k, 0]), 0.0, 1.0) for k in groups)))
     rows.append(("all", int(found.agents.sum()), *(percent(float(found.overall[k])) for k in groups)))
     shades.append((None, None, *(shade_of(float(found.overall[k]), 0.0, 1.0) for k in groups)))
-    left = []
-    if n_values > MOST_VALUES:
-        left.append(f"{count_of(n_values - MOST_VALUES, 'more value')} not shown.")
-    if n_groups > MOST_GROUPS:
-        left.append(f"{count_of(n_groups - MOST_GROUPS, 'more group')} not shown.")
-    if found.n_missing:
-        left.append(f"Without a value: {found.n_missing:,} {people}.")
-    table = Table(
-        f"Of the {people} of each {name}, those in each group",
+    which = f", groups {groups[0] + 1} to {groups[-1] + 1}" if in_part else ""
+    return Table(
+        f"Of the {people} of each {name}, those in each group{which}",
         (name, people, *(f"Group {k + 1}" for k in groups)),
         tuple(rows),
-        " ".join([f"In brackets: {found.note}.", *left]),
+        note,
         tuple(shades),
     )
-    return [Paragraph(f"{capital(found.verdict)}."), table]
 
 
 def covariate_sentences(fit: Any) -> tuple[str, ...]:
@@ -92,26 +114,34 @@ def covariate_sentences(fit: Any) -> tuple[str, ...]:
 
 
 def _strongest(found: GroupTable) -> str:
-    """Say with which values of a covariate each group is strongest, unless chance would give as much."""
-    if found.p_value > NOT_BY_CHANCE or len(found.values) < 2 or found.of_value.shape[1] < 2:
+    """Say with which values of a covariate groups are strongest, the clearest first, unless it is chance.
+
+    Clear is where also the low end of the interval is far above the share of all.
+    """
+    n_groups = found.of_value.shape[1]
+    if found.p_value > NOT_BY_CHANCE or len(found.values) < 2 or n_groups < 2:
         return f"{capital(found.verdict)}."
-    enough = found.agents >= FEWEST_AGENTS
+    enough = (found.agents >= FEWEST_AGENTS)[:, None]
+    shares = np.where(enough, np.nan_to_num(found.of_value[:, :, 0]), -1.0)
+    best, every = shares.argmax(axis=0), np.arange(n_groups)
+    clear = found.of_value[best, every, 1] - found.overall
+    above = [k for k in np.argsort(-clear, kind="stable").tolist() if shares[best[k], k] > found.overall[k]]
     said: list[str] = []
-    for k in range(min(found.of_value.shape[1], MOST_STRONGEST)):
-        shares = np.where(enough, np.nan_to_num(found.of_value[:, k, 0]), -1.0)
-        best = float(shares.max())
-        if best > found.overall[k]:
-            # Values that read the same are named alike: which is larger by a little says nothing.
-            alike = [
-                v for v in np.argsort(-shares, kind="stable") if percent(float(shares[v])) == percent(best)
-            ]
-            names = [in_a_list(shown(found.values[v], 40)) for v in alike[:MOST_ALIKE]]
-            if len(alike) > MOST_ALIKE:
-                names.append(f"{len(alike) - MOST_ALIKE:,} more")
-            where = f"in {listed(names)} ({percent(best)} of {'it' if len(alike) == 1 else 'each'})"
-            said.append(f"group {k + 1} {where}" if said else f"group {k + 1} has its largest share {where}")
+    for k in above[:MOST_STRONGEST]:
+        largest = percent(float(shares[best[k], k]))
+        # Values that read the same are named alike: which is larger by a little says nothing.
+        order = np.argsort(-shares[:, k], kind="stable")
+        alike = [v for v in order if percent(float(shares[v, k])) == largest]
+        names = [in_a_list(shown(found.values[v], 40)) for v in alike[:MOST_ALIKE]]
+        if len(alike) > MOST_ALIKE:
+            names.append(f"{len(alike) - MOST_ALIKE:,} more")
+        each, overall = "it" if len(alike) == 1 else "each", percent(float(found.overall[k]))
+        where = f"in {listed(names)} ({largest} of {each}, {overall} of all)"
+        said.append(f"group {k + 1} {where}" if said else f"group {k + 1} has its largest share {where}")
+    rest = len(above) - len(said)
+    more = f"; {count_of(rest, 'more group')} in the table" if rest > 0 else ""
     doubt = f"; but {found.doubt}" if found.doubt else ""
-    return f"By {shown(found.name)}, {listed(said)}{doubt}."
+    return f"By {shown(found.name)}, {listed(said)}{more}{doubt}."
 
 
 def _share(cell: Any) -> str:
@@ -125,11 +155,12 @@ def _share(cell: Any) -> str:
 def cleaning_section(context: Context) -> Section:
     """Say what was done to the data before they were fitted."""
     rows = context.about.get("cleaning", ())
-    title = "What was cleaned"
+    title = "What was read and cleaned"
+    read = tuple(Paragraph(shown(row["said"])) for row in context.about.get("reading", ()))
     if not rows:
         # A fit made in Python does not know what its data went through; one made by a command does.
         known = "no rule changed the data" if context.about.get("run") else "the fit does not know of any"
-        return Section("cleaning", title, (Paragraph(f"Nothing is recorded: {known}."),))
+        return Section("cleaning", title, (*read, Paragraph(f"Nothing is recorded: {known}.")))
     gone = sum(int(row.get("left_out") or 0) for row in rows)
     left = f"{count_of(gone, 'ballot')} were left out." if gone else "No ballot was left out."
     table = Table(
@@ -140,7 +171,7 @@ def cleaning_section(context: Context) -> Section:
             for row in rows
         ),
     )
-    return Section("cleaning", title, (Paragraph(left), table))
+    return Section("cleaning", title, (*read, Paragraph(left), table))
 
 
 def _or_nothing(value: Any) -> str:
@@ -238,7 +269,7 @@ def settings_section(fit: Any, context: Context, reference: str) -> Section:
         if name not in OF_THE_RUN
     )
     run = context.facts("run")
-    versions = {what: value for what, value in run.items() if what not in ("command", "data", "title")}
+    versions = {what: value for what, value in run.items() if what not in OF_THE_DATA}
     versions = versions or {"permix": f"{__version__} (of this report; the fit does not say)"}
     blocks: list[Block] = [
         Table("Settings", ("parameter", "value", "default", "what it is"), rows),
@@ -257,7 +288,10 @@ def settings_section(fit: Any, context: Context, reference: str) -> Section:
     if "data" in run:
         again.append(Paragraph(f"Data: {shown(run['data'])}."))
     if context.file:
-        again.append(Code(f"permix report {shlex.quote(context.file)} -o report.html", "This report"))
+        votes = f" {run['read by']}" if "read by" in run and items_of(fit) is not None else ""
+        again.append(
+            Code(shown(f"permix report {shlex.quote(context.file)}{votes} -o report.html"), "This report")
+        )
     same = "The same data, settings, seed and version give the same fit and, byte for byte, the same report."
     if context.about.get("ending") or getattr(fit, "interrupted", False):
         same = (

@@ -10,7 +10,7 @@ import numpy as np
 from permix.estimators.baselines import KEPT, MEMORIZED, in_words
 from permix.posterior.diagnostics import verdict_on
 from permix.reporting.content import Level, Verdict
-from permix.reporting.words import all_of, capital, named
+from permix.reporting.words import all_of, capital, named, shown
 
 HEADLINES: Mapping[Level, str] = {
     "good": "Yes, as far as the fit itself can tell.",
@@ -23,6 +23,10 @@ WORST: tuple[Level, ...] = ("bad", "care", "good")
 # Groups that gain less, in log probability of an agent, explain next to nothing.
 LEAST_GAIN = 0.02
 Judged = tuple[Level, str]
+NOT_REPRODUCED = (
+    "Take {} from the data and not from the model, and its groups as a simplification; permix compare says "
+    "whether another model predicts better."
+)
 
 
 def verdict(
@@ -59,6 +63,18 @@ def with_care(found: Verdict, reason: str, *advice: str) -> Verdict:
         first, *others = found.reasons
         return found._replace(reasons=(first, reason, *others), advice=(*found.advice, *advice))
     return Verdict("care", HEADLINES["care"], (reason, *found.reasons), (*found.advice, *advice))
+
+
+def checked(found: Verdict, checks: Mapping[str, Any]) -> Verdict:
+    """Add what posterior predictive checks ``said``, which no fit says of itself.
+
+    A model that does not reproduce a side of the data (``lacking`` names them) is trusted with care, unless
+    it is off by so little that only very many agents show it.
+    """
+    said, lacking = shown(checks["said"]), shown(checks["lacking"]) if checks["lacking"] else ""
+    if not lacking:
+        return found._replace(reasons=(*found.reasons, said))
+    return with_care(found, said, NOT_REPRODUCED.format(lacking))
 
 
 def of_chains(draws: Any, flags: Mapping[str, str] | None = None) -> tuple[Level, str]:

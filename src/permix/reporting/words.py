@@ -109,7 +109,11 @@ def percent(share: float) -> str:
 
 #: What intervals of shares are not, where draws divide those who were fitted.
 THESE = "Shares are of these {}: intervals say how sure groups are, not how far a sample may be off."
-THESE_AGENTS = THESE.format("agents")
+#: What they are where shares are drawn given who is in which group.
+OF_ALL = (
+    "Shares are those in the population that these {} are a sample of, drawn at random: intervals hold how "
+    "sure groups are, and how far such a sample may be off."
+)
 
 
 def interval(share: float, low: float | None, high: float | None) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from permix.runtime.progress import Display
 from permix.runtime.seeds import RandomState, generator
 from permix.selection.criteria import ByCriterion
 from permix.selection.held_out import HeldOut, mean_and_errors
+from permix.selection.recurrence import recurring
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +81,10 @@ class ComponentSelection:
         Whether it was a limit of time that stopped the search.
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
         What numbers were compared by.
+    recurs : mapping of int to bool
+        After ``refit=True``, for models that are fitted from several starts: whether all groups of the chosen
+        number recur in every restart that fits as well, and, where they do not, the same of smaller numbers
+        down to the first where they do. These are fitted anew, to at most 6,000 agents.
 
     Notes
     -----
@@ -115,6 +120,7 @@ class ComponentSelection:
     estimator: str = "MallowsMixture"
     out_of_time: bool = False
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out"
+    recurs: Mapping[int, bool] = field(default_factory=dict)
 
     @property
     def not_tried(self) -> str:
@@ -274,6 +280,10 @@ def select_components(
     if (fit is None or (refit and judge.n_folds)) and not interrupted:
         whole = asked.replaced(n_components=chosen)
         fit = selectable.fit(table, whole) if fit is None else selectable.refit(table, whole, fit)
+    recurs = {}
+    if refit and fit is not None and not (interrupted or fit.interrupted):
+        smaller = [number for number in numbers if number < chosen]
+        recurs = recurring(selectable, table, asked.replaced(n_components=chosen), fit, smaller, seeds[2])
     if fit is not None:  # a part of the rows has covariates of its own, which nobody asks about
         fit = with_known(fit, table if fit.n_known[0] == len(table) else table._bare())
     return ComponentSelection(
@@ -291,6 +301,7 @@ def select_components(
         at_limit=best == numbers[len(trials) - 1] and best > 1,
         estimator=about.name,
         criterion=criterion,
+        recurs=recurs,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from permix.cli.output import count_of, print_table, rounded, say
@@ -25,8 +26,21 @@ def selection_report(selection: ComponentSelection) -> dict[str, Any]:
         "not_tried": list(selection.untried),
         "tried_beyond_those_asked_for": selection.n_beyond,
         "best_is_the_largest_tried": selection.at_limit,
+        "all_groups_recur": {str(number): recurs for number, recurs in selection.recurs.items()},
         "table": selection.table.to_dict(orient="records"),
     }
+
+
+def selection_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the table as files keep it, from ``selection_report``: plain values, a row for each number."""
+    table, recurs = report["table"], report["all_groups_recur"]
+    n_asked = len(table) - report["tried_beyond_those_asked_for"]
+    return [
+        {name: None if value != value else value for name, value in row.items()}  # JSON has no NaN
+        | {"chosen": row["n_groups"] == report["chosen"], "asked": at < n_asked}
+        | {"all_recur": recurs.get(str(row["n_groups"]))}
+        for at, row in enumerate(table)
+    ]
 
 
 def print_selection(selection: ComponentSelection) -> None:

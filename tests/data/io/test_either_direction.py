@@ -21,6 +21,7 @@ TEXT = "user,item,{}\n" + "".join(f"{u},{item},{r}\n" for u in range(5) for r, i
             "ranks, of which 1 is the best; if the highest is the best, call the column 'rating'",
             "a",
         ),
+        ("level", "ranks, of which 1 is the best; if the highest is the best, call the column 'rating'", "a"),
     ],
 )
 def test_the_direction_is_said(tmp_path, name, said, first):

@@ -52,3 +52,67 @@ def test_somebody_called_n_is_a_person(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("Name,A,B,C\n" + ROWS + "N,1,2,3\n", encoding="utf-8")
     assert permix.read(path, layout="ranks").n_agents == 19
+
+
+NOTES = [
+    *("N=120", "n = 3", "Base: all respondents", "END", "* preliminary", "† without late answers"),
+    *("Data source: city clerk", "Total responses: 3", "3 responses", "Sample size: 3"),
+]
+BALLOTS = {
+    "one.csv": ("ranking\nA>B>C\nB>A>C\nC>A>B\n", {}),
+    "lists.txt": ("A>B>C\nB>A>C\nC>A>B\n", {}),
+    "ranks.csv": ("rank1,rank2,rank3\nA,B,C\nB,A,C\nC,A,B\n", {}),
+    "precincts.csv": ("precinct,rank1,rank2,rank3\nP1,A,B,C\nP2,B,A,C\nP1,C,A,B\n", {}),
+    "ragged.csv": ("A,B,C\nB,A,C\nC,A\n", {"layout": "orders", "header": False}),
+}
+
+
+@pytest.mark.parametrize("note", NOTES)
+@pytest.mark.parametrize("name", BALLOTS)
+def test_notes_below_are_no_candidates(tmp_path, name, note):
+    text, options = BALLOTS[name]
+    path = tmp_path / name
+    path.write_text(f"{text}{note}\n", encoding="utf-8")
+    with pytest.warns(PermixWarning) as told:
+        votes = permix.read(path, **options)
+    assert sorted(votes.items) == ["A", "B", "C"]
+    assert votes.n_agents == 3
+    assert sum("left out" in str(each.message) for each in told) == 1  # said once
+
+
+@pytest.mark.parametrize("ballot", ["N", "Base", "Endive", "Notes", "Star*", "3 Doors"])
+def test_a_last_vote_for_one_that_is_called_like_a_note_counts(tmp_path, ballot):
+    path = tmp_path / "one.csv"
+    path.write_text(f"rank1,rank2\nA,B\nB,A\n{ballot},\n", encoding="utf-8")
+    assert permix.read(path).n_agents == 3
+
+
+LONE = ["Confidential", "Weighted by age and gender", "Report generated 2024-05-01"]
+
+
+@pytest.mark.parametrize("note", LONE)
+@pytest.mark.parametrize("name", BALLOTS.keys() - {"ragged.csv"})
+def test_a_last_line_that_stands_alone_is_said(tmp_path, name, note):
+    text, options = BALLOTS[name]
+    path = tmp_path / name
+    path.write_text(text + note + "," * text.partition("\n")[0].count(",") + "\n", encoding="utf-8")
+    with pytest.warns(PermixWarning, match=rf"line [45] holds '{note}' alone, which stands nowhere else"):
+        permix.read(path, **options)
+
+
+def test_last_votes_for_one_alone_are_silent_where_others_are(tmp_path, recwarn):
+    path = tmp_path / "x.csv"
+    path.write_text("rank1,rank2\nA,B\nB,A\nC,\nA,B\nDora,\n", encoding="utf-8")
+    assert permix.read(path).n_agents == 5
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("end", ["N,120,", "Base,5,5", "Respondents,5,"])
+def test_numbers_below_names_are_a_line_of_totals(tmp_path, end):
+    path = tmp_path / "x.csv"
+    path.write_text(f"rank1,rank2,rank3\nA,B,C\nB,A,C\nC,B,A\nC,A,B\n{end}\n", encoding="utf-8")
+    with pytest.warns(PermixWarning, match=r"line 6 .* is taken for a line of totals and left out"):
+        assert permix.read(path).n_agents == 4
+    text = "rank1,rank2,rank3\nA,B,7\nB,7,C\nC,B,7\nC,7,B\nN,7,A\n"  # an item called by a number
+    path.write_text(text, encoding="utf-8")
+    assert permix.read(path).n_agents == 5

@@ -83,7 +83,7 @@ def sections(fit: AngleClassifierFit, context: Context) -> list[Section]:
     )
     blocks: tuple[Block, ...] = (
         sizes(found),
-        side_by_side(found),
+        *side_by_side(found),
         Note("The classes were given, not found."),
     )
     return [

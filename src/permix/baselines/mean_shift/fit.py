@@ -17,7 +17,8 @@ from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
 from permix.estimators.agent_answers import refuse_too_large
-from permix.estimators.known import NOTHING, Known, Memberships
+from permix.estimators.known import NOTHING, Known
+from permix.posterior.estimated import Memberships
 from permix.runtime.progress import Display
 
 # Values of θ tried for the mixture before the best is made precise, and how precise in ln θ.

@@ -29,14 +29,16 @@ from permix.moves.state import (
     roomy,
 )
 from permix.partitions.labels import canonical_labels
+from permix.partitions.population import dirichlet_given, draw_shares
 from permix.partitions.priors import (
     DirichletProcess,
     FiniteDirichlet,
     Gamma,
-    MixtureOfFiniteMixtures,
     PriorTables,
 )
 
+# Taken along by what draws nothing; a new one each time would take longer than all else.
+NO_DRAWS = np.random.default_rng(0)
 MISFIT = "the checkpoint's groups are not those of these data"
 
 
@@ -179,7 +181,7 @@ class GroupState(PartitionState):
         """Compute sizes, costs and sums of distances from labels and rankings."""
         n = self.model.n_items
         gather(self.model.metric, *self.members, self.n_clusters, self.sizes, np.empty((n, n)), self.costs)
-        self.update_groups(np.random.default_rng(0), 0)
+        self.update_groups(NO_DRAWS, 0)
 
     def update_groups(self, rng: np.random.Generator, rounds: int) -> int:
         """Move centers and decays so many times; returns what changed."""
@@ -309,16 +311,12 @@ class GroupState(PartitionState):
             times = np.bincount(pattern_of, minlength=len(matrix)) / self.n
             self.shares = (times @ np.exp(log_weights(matrix, self.coefficients)))[: self.n_clusters]
             return
-        spec, sizes = self.prior_spec, self.sizes_in_use
-        discount = self.prior.discount
-        if isinstance(spec, MixtureOfFiniteMixtures):
-            chances = np.cumsum(spec.n_components_probabilities(self.n_clusters, self.n))
-            n_groups = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
-            rest = spec.pseudo_count * (n_groups - self.n_clusters)
-        else:
-            rest = math.exp(self.prior.opening[self.n_clusters])
-        weights = rng.standard_gamma(np.append(sizes - discount, max(rest, 0.0)))
-        self.shares = weights[:-1] / weights.sum()
+        if self.model.most_groups == 1:
+            self.shares = np.ones(1)
+            return
+        opening = float(self.prior.opening[self.n_clusters])
+        given = dirichlet_given(self.prior_spec, self.sizes_in_use, rng, log_opening=opening)
+        self.shares = draw_shares(given, rng)
 
     def checkpoint(self) -> dict[str, Array]:
         """Everything that cannot be recomputed."""

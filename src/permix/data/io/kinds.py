@@ -24,6 +24,7 @@ TITLES = {
 }
 _CONTAINERS = {"parquet": "Parquet", "excel": "Excel", "json": "JSON records", "text": "text"}
 _PREFLIB = re.compile(r"#\s*(FILE NAME|TITLE|DATA TYPE|NUMBER ALTERNATIVES)\s*:")
+_HTML = re.compile(r"\s*<(?:!doctype\s+html|html|head|body|table)\b", re.IGNORECASE)
 _ORDERS = re.compile(r"[0-9]+ +1\n(0 +[0-9]+( +[0-9]+)+ *\n)+")
 
 
@@ -47,6 +48,11 @@ def kind_of(path: PathLike) -> Kind:
     if ending in PROFILES:
         return Kind(PROFILES[ending], f"the ending .{ending}")
     source = Source(path)
+    if _HTML.match(source.head.decode("utf-8-sig", errors="replace")):
+        raise DataError(
+            f"{path}: a web page (HTML), whatever it is called; open it in a spreadsheet, and save its table "
+            "as .csv or .xlsx"
+        )
     if ending in TABLES:
         if ending in TEXT_TABLES and _PREFLIB.match(_text(source)):
             return Kind("preflib", "its header, which is that of PrefLib")
@@ -112,6 +118,7 @@ def _of_text(path: PathLike, head: str) -> Kind | None:
             return None
     if max(widths) > 1 and len(widths) == 1:
         return Kind("table", f"lines with {words[delimiter]} between the entries")
-    if re.match(r"[^\n>]+(>[^\n>]+)+\n", head):
+    arrows = sum(1 for line in whole if re.fullmatch(r"[^>]+(>[^>]+)+>?", line))
+    if 2 * arrows >= len(whole):
         return Kind("table", "lines of the form A>B>C")
     return None

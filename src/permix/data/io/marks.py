@@ -89,6 +89,11 @@ def is_mark(text: str) -> bool:
     return says_nobody(text) or says_several(text)
 
 
+def is_write_in(name: str) -> bool:
+    """Whether a name says that it stands for people who were written in."""
+    return "writein" in plain(name) or plain(name) == "uwi"
+
+
 def refuse_sets(source: object, entries: Iterable[object]) -> None:
     """Refuse sets as Python writes them, which are no candidates: VoteKit's frames hold such."""
     for entry in entries:

@@ -156,7 +156,7 @@ PROFILE_WRITERS = {"abif": write_abif, "blt": write_blt}
 def _says_layout(options: Mapping[str, Any]) -> bool:
     """Whether the caller has said how a table is to be read."""
     return (
-        any(options.get(name) for name in ("delimiter", "items"))
+        any(options.get(name) for name in ("delimiter", "items", "item_columns"))
         or options.get("layout", "auto") != "auto"
         or options.get("header") is not None
     )

@@ -29,6 +29,7 @@ class Table(NamedTuple):
     where: Callable[[int], str]
     source: str
     numbered: bool = False  # whether the columns are called 1, 2, … for want of names
+    items: frozenset[str] = frozenset()  # columns known to be items, whatever they are called
 
     @classmethod
     def of_frame(cls, frame: Any) -> Table:
@@ -62,7 +63,7 @@ class Table(NamedTuple):
 
     def places(self, role: str) -> list[int]:
         """Places of the columns whose name says that they have this role."""
-        return column_places(self.names, role)
+        return column_places(["" if str(name) in self.items else name for name in self.names], role)
 
     def named(self, wanted: object, purpose: str) -> int:
         """Place of the column of this name or number; the purpose goes into the error if there is none."""
@@ -83,7 +84,12 @@ class Table(NamedTuple):
         if len(places) > 1:
             found = " and ".join(repr(self.names[place]) for place in places)
             named = Argument(f"{role}_column")
-            way_out = ("name it with ", named) if role in ("agent", "count") else ("rename the other",)
+            named_items = (", or say which is an item with ", Argument("item_columns"))
+            way_out = (
+                ("name it with ", named, *named_items)
+                if role in ("agent", "count")
+                else ("rename the other",)
+            )
             raise DataError(f"{self.source}: {found} could both be the {role}; ", *way_out)
         return places[0] if places else None
 

@@ -17,8 +17,16 @@ import numpy as np
 from permix.data.attributes import Attributes, from_text
 from permix.data.ballots import Ballots, Entry
 from permix.data.cells_codes import Missing, MissingCodes
-from permix.data.io.ballots.contest_column import contest_column
+from permix.data.io.ballots.contest_column import (
+    ContestColumn,
+    candidates_of_lists,
+    contest_column,
+    known_columns,
+    rows_of,
+    separating_column,
+)
 from permix.data.io.ballots.contests import chosen_contest
+from permix.data.io.column_names import LONG_RANKS, plain
 from permix.data.io.containers.lines import read_lines
 from permix.data.io.forms import rank_words, surveys
 from permix.data.io.headers import (
@@ -31,7 +39,7 @@ from permix.data.io.headers import (
     warn_of_no_header,
 )
 from permix.data.io.layouts import comparisons, detection, lists, no_items
-from permix.data.io.layouts.counts import could_count, counts_of, refuse_what_may_count
+from permix.data.io.layouts.counts import counts_of, refuse_what_may_count
 from permix.data.io.layouts.long import (
     FILL,
     agents_of_rows,
@@ -48,6 +56,7 @@ from permix.data.io.layouts.wide import (
     refuse_numbers_among_names,
 )
 from permix.data.io.marks import refuse_sets
+from permix.data.io.roles import refuse_items_said, roles_of, with_items
 from permix.data.io.table_columns import Table, decimal_points, missing_mask, numbers
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
@@ -60,6 +69,7 @@ from permix.errors import Argument, DataError, NoRows, PermixWarning
 Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
 _LONG = {"pairs": ("agent", "better", "worse"), "ratings": ("agent", "item", "rating")}
+_FOR_AGENT = " for the agent"
 READ_LAYOUTS = (*detection.LAYOUTS, *comparisons.COMPARED)
 
 
@@ -78,6 +88,7 @@ def from_frame(
     contest: str | None = None,
     categories: Iterable[str] | None = None,
     missing: Missing = None,
+    item_columns: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -124,6 +135,9 @@ def from_frame(
         For ratings in words: all words, best first. Left out, what the words say.
     missing : number, str, or a list of these, optional
         Values that stand for no answer, such as -1 or 99, in columns of items, ranks or ratings.
+    item_columns : name or sequence of names
+        Columns that are items though they are called as something else is, such as Weight, Votes or
+        Education, where each column is an item.
 
     Returns
     -------
@@ -141,7 +155,7 @@ def from_frame(
     """
     table = Table.of_frame(frame)
     about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns, contest, categories)
-    votes: Rankings | Preferences = from_table(table, layout, items, *about, missing)
+    votes: Rankings | Preferences = from_table(table, layout, items, *about, missing, item_columns)
     return votes
 
 
@@ -254,6 +268,7 @@ def from_table(
     contest: str | None = None,
     categories: Iterable[str] | None = None,
     missing: Missing = None,
+    item_columns: Label | Iterable[Label] = (),
     note: dict[str, Any] | None = None,
     marks: bool = False,
 ) -> Any:
@@ -265,16 +280,21 @@ def from_table(
     """
     note = {} if note is None else note
     table, beside = table.without(ignore).set_apart(group_columns)
-    places = [place for place, name in enumerate(table.names) if detection.is_place(name)]
-    column = contest_column(table.names, table.columns, table.places("item") or places)
+    table = with_items(table, item_columns)
+    column = _contest_column(table, layout, agent_column, count_column)
     if column is not None:
-        at, contests = column
-        chosen = chosen_contest({name: name for name in contests}, contest, table.source)
-        rows = np.array([row for row, said in enumerate(table.columns[at]) if str(said).strip() == chosen])
-        table = table.take(rows).without([table.names[at]])
+        named = {name: name for name in column.contests}
+        chosen = chosen_contest(named, contest, table.source, way_out=column.way_out())
+        rows = rows_of(table.columns[column.place], chosen)
+        if column.n_blank:
+            said = f"{table.source}: {column.n_blank:,} of {table.n_rows:,} rows name no contest in column "
+            warnings.warn(f"{said}{column.name!r}, and are left out", PermixWarning, stacklevel=4)
+        table = table.take(rows).without([table.names[column.place]])
         beside = {name: entries[rows] for name, entries in beside.items()}
         contest = None
     note["TABLE"] = {"columns": [str(name) for name in table.names], "agent": None}
+    if column is not None:
+        note["TABLE"]["contest"] = chosen
     if layout in ("auto", "orders", "ranks", "ratings"):
         table, of_form = surveys.answers_of(table, contest, agent_column, count_column)
         if of_form:
@@ -289,29 +309,20 @@ def from_table(
     if table.n_rows == 0:
         raise NoRows(f"{table.source}: there are no rows")
     names = None if items is None else clean_items(items)
-    count = table.find(count_column, "count")
-    if count is not None and count_column is None and not could_count(table, count):
-        others = [
-            name for place, name in enumerate(table.names) if place not in (count, *table.places("agent"))
-        ]
-        count = count if all(map(detection.is_place, others)) else None
-    counts: Array = np.ones(table.n_rows, dtype=np.int64)
-    if count is not None:
-        table, counts, counted = counts_of(table, count)
-        beside = {name: column[counted] for name, column in beside.items()}
-    covariates = from_text(beside)
-    agent = table.find(agent_column, "agent")
-    if agent is None and agent_column is None and table.names[:1] == [""]:
-        agent = 0
-    for place, name in enumerate(table.names):
-        if name == "" and place != agent:
+    agent, count, mark, wide = roles_of(table, layout, agent_column, count_column)
+    for place in wide:
+        if table.names[place] == "":
             raise DataError(
                 f"{table.source}: column {place + 1} has no name; name it, so that it is clear whether it is "
                 "a place, an item or something else"
             )
     note["TABLE"]["agent"] = None if agent is None else str(table.names[agent])
-    mark = table.find(None, "unlisted")
-    wide = [place for place in range(len(table.names)) if place not in (count, agent, mark)]
+    note["TABLE"]["count"] = None if count is None else str(table.names[count])
+    counts: Array = np.ones(table.n_rows, dtype=np.int64)
+    if count is not None:
+        table, counts, counted = counts_of(table, count)
+        beside = {name: column[counted] for name, column in beside.items()}
+    covariates = from_text(beside)
     if missing is not None:
         codes = MissingCodes(missing)
         holds = set(wide) - set(table.places("item"))
@@ -330,6 +341,7 @@ def from_table(
                 *(", or, if it counts agents or names them, say ", Argument("count_column", others[0])),
                 *(" or ", Argument("agent_column", others[0])),
             )
+        refuse_items_said(table, item_columns, "a column holds whole rankings")
         note["LAYOUT"] = "a ranking in each cell"
         spoken = _Spoken.of(table, wide, counts, covariates)
         table, counts, covariates = spoken.table, spoken.counts, spoken.covariates
@@ -348,7 +360,9 @@ def from_table(
         no_items.refuse_what_may_rate(table, agent, long_rank)
         if layout == "auto":
             no_items.warn_of_either_direction(table, agent, long_rank, are_ranks=True)
+        refuse_items_said(table, item_columns, "each row is the rank of one item")
         note["LAYOUT"] = "ranks, one a line"
+        note["TABLE"] |= _unread(table, wide, [long_rank, *table.places("item")])
         refuse_ranks_beyond(table, agent, long_rank, names)
         kept, left_out = without_marks(table, agent)
         if kept is not None:
@@ -373,6 +387,8 @@ def from_table(
     if layout == "pairs" and comparisons.winners_tied(table):
         layout = "matches"
     note["LAYOUT"] = layout
+    if layout != "ranks" and (layout != "ratings" or table.places("item")):
+        refuse_items_said(table, item_columns, f"the layout is {layout}")
     if layout in (*comparisons.COMPARED, "pairs") or (layout == "ratings" and table.places("item")):
         refuse_what_may_count(table, set(unread) - set(table.places("rating")))
     if layout in comparisons.COMPARED:
@@ -397,9 +413,14 @@ def from_table(
         table, counts = spoken.table, spoken.counts
         about = {"counts": counts, "agents": None if agent is None else table.filled(agent, FILL)}
         below = _below(table, mark, unlisted or "unknown")
+        note["TABLE"] |= _range_of(table, wide)
         return spoken.told(read_wide_ratings(table, names, wide, below, categories, **about))
     if layout in _LONG:
         ids, nobody = agents_of_rows(table, agent, layout)
+        read = [at for role in _LONG[layout][1:] for at in table.places(role)]
+        note["TABLE"] |= _unread(table, wide, read)
+        if layout == "ratings":
+            note["TABLE"] |= _range_of(table, table.places("rating"))
         if layout == "pairs":
             found = read_pairs(table, names, ids, counts, on_cycle)
         else:
@@ -434,6 +455,47 @@ def from_table(
         # The line that called the reader.
         warnings.warn(f"{said}kept. Drop one if it is the same ballot twice", PermixWarning, stacklevel=3)
     return result
+
+
+def _unread(table: Table, wide: Iterable[int], read: Iterable[int]) -> dict[str, list[str]]:
+    """Return the columns of a long table that no layout reads, where there are some."""
+    known = set(read)
+    left = [str(table.names[place]) for place in wide if place not in known]
+    return {"unread": left} if left else {}
+
+
+def _range_of(table: Table, places: Iterable[int]) -> dict[str, float]:
+    """Return the ends of ratings that are numbers."""
+    columns = [numbers(table.columns[place]) for place in places]
+    known = [each[np.isfinite(each)] for each in columns if each is not None]
+    if len(known) < len(columns) or not any(map(len, known)):
+        return {}
+    said = np.concatenate(known)
+    return {"from": float(said.min()), "to": float(said.max())}
+
+
+def _contest_column(
+    table: Table, layout: str, agent_column: object, count_column: object
+) -> ContestColumn | None:
+    """Return the column that says of which contest a row is, in a table whose entries are items."""
+    item, rated = table.places("item"), table.places("rating")
+    places = [place for place, name in enumerate(table.names) if detection.is_place(name)]
+    candidates = item or places or candidates_of_lists(table.names, table.columns)
+    agents = (
+        table.places("agent") if agent_column in (None, False) else [table.named(agent_column, _FOR_AGENT)]
+    )
+    tasks = layout == "auto" and item and comparisons.detect(table, next(iter(agents), None)) is not None
+    if not candidates or tasks or layout in comparisons.COMPARED:
+        return None
+    roles = {table.names[at] for role in ("agent", "count") for at in table.places(role)}
+    names = known_columns(table.names, {agent_column, count_column, *roles, *table.items})
+    ranked = [at for at, name in enumerate(names) if item and plain(name) in LONG_RANKS]
+    names = ["" if at in (*ranked, *rated) else name for at, name in enumerate(names)]
+    found = contest_column(names, table.columns, candidates, of_lines=bool(item))
+    if found is None and item and len(ranked) == 1 and len(agents) == 1:
+        others = ["" if at in (*item, *agents) else name for at, name in enumerate(names)]
+        found = separating_column(others, table.columns, agents[0], ranked[0])
+    return found
 
 
 class _Spoken(NamedTuple):

@@ -2,8 +2,8 @@
 
 Footrule, Spearman's and Hamming's distance are sums over items of costs of the rank here and the rank in the
 center. The best center is an assignment of ranks to items, found exactly; for Spearman's distance it is the
-order of mean ranks. Under Cayley's and Ulam's distance a center is searched for: from several starts, one
-exchange, or one move, of items after the other, as long as the sum falls.
+order of mean ranks. Under Kendall's, Cayley's and Ulam's distance a center is searched for: from several
+starts, one exchange, or one move, of items after the other, as long as the sum falls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ N_STARTS = 4
 def centers_for(distance: str, orders: Array) -> Centers:
     """Return what knows the distances of these rankings from centers."""
     kinds: dict[str, Callable[[str, Array], Centers]]
-    kinds = {"spearman": MeanRanks, "cayley": Exchanges, "ulam": Moves}
+    kinds = {"kendall": Pairs, "spearman": MeanRanks, "cayley": Exchanges, "ulam": Moves}
     return kinds.get(distance, Assignment)(distance, orders)
 
 
@@ -144,6 +144,59 @@ class MeanRanks(SumsOverItems):
     def best(self, sums: Array, costs: Array) -> Array:
         """Sort by mean ranks."""
         return np.argsort(np.argsort(sums, kind="stable"))
+
+
+class Pairs(Centers):
+    """Kendall's distance, Σ over pairs of whether they are the other way round; the features are pairs."""
+
+    exact = False
+
+    def __init__(self, distance: str, orders: Array) -> None:
+        super().__init__(distance, orders)
+        self.first, self.second = np.triu_indices(self.n_items, 1)
+        self.features = self._pairs(self.ranks)
+
+    def _pairs(self, ranks: Array) -> Array:
+        """Return 1 for pairs whose first item is before the second, else -1, (rankings, pairs)."""
+        return np.where(ranks[:, self.first] < ranks[:, self.second], np.float32(1), np.float32(-1))
+
+    def distances(self, centers: Array) -> Array:
+        """Return the distances from each center."""
+        products = self._pairs(np.argsort(centers, axis=1)) @ self.features.T
+        return np.asarray(0.5 * (len(self.first) - products.astype(np.float64)))
+
+    def nearest(self, weights: Array, centers: Array, thorough: bool = False) -> tuple[Array, Array]:
+        """Put items elsewhere, one by one; ``thorough``, from the order of mean ranks as well."""
+        from permix.kernels.kemeny_search import improve_by_insertion
+
+        found, totals = centers.copy(), np.zeros(len(centers))
+        behind = weights.sum(axis=1)
+        for k, sums in enumerate((weights.astype(np.float32) @ self.features).astype(np.float64)):
+            net = np.zeros((self.n_items, self.n_items))
+            net[self.first, self.second] = sums
+            net -= net.T
+            starts = [centers[k], *([np.argsort(-net.sum(axis=1), kind="stable")] if thorough else ())]
+            ends = []
+            for start in starts:
+                order = np.array(start, dtype=centers.dtype)
+                improve_by_insertion(net, order, max(1e-5 * behind[k], 1e-300))
+                ranks = np.argsort(order)
+                signs = np.where(ranks[self.first] < ranks[self.second], 1.0, -1.0)
+                ends.append((0.5 * (behind[k] * len(self.first) - signs @ sums), order))
+            totals[k], found[k] = min(ends, key=lambda end: float(end[0]))
+        return found, np.maximum(totals, 0.0)
+
+    def neighbors(self, weights: Array, center: Array, most: int) -> Array:
+        """Exchange neighbors."""
+        above, below = center[:-1], center[1:]
+        sums = weights.astype(np.float32) @ self.features
+        net = np.zeros((self.n_items, self.n_items))
+        net[self.first, self.second] = sums
+        leads = (net - net.T)[above, below]
+        best = np.argsort(leads, kind="stable")[:most]
+        found, row = np.tile(center, (len(best), 1)), np.arange(len(best))
+        found[row, best], found[row, best + 1] = below[best], above[best]
+        return found
 
 
 class Searched(Centers):

@@ -200,3 +200,16 @@ def test_several_candidates_in_one_cell_are_no_candidate(joined, beside, tmp_pat
     path.write_text(f"rank1,rank2,{beside}\nCy,Ann,Bo\n{joined},Cy,\nBo,Ann,Cy\n")
     with pytest.raises(DataError, match=r"line 3.*seems to be (several candidates|a tie)"):
         permix.read(path)
+
+
+def test_ballots_that_machines_number_each_from_one_are_not_given_twice(tmp_path):
+    path = tmp_path / "cvr.csv"
+    rows = ["1,A,a,b", "2,A,b,a", "3,A,b,a", "1,B,a,b", "2,C,b,a"]
+    text = "Record Id,Machine,rank1,rank2\n" + "\n".join(rows) + "\n"
+    path.write_text(text, encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert permix.read(path).n_agents == 5
+    path.write_text(text + "2,C,b,a\n", encoding="utf-8")  # the same ballot once more
+    with pytest.warns(PermixWarning, match="1 ballot has the id of another, such as '2'"):
+        assert permix.read(path).n_agents == 6

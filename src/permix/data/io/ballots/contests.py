@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from permix.errors import Argument, DataError
+from permix.errors import Argument, DataError, Part
 
 # Contests that an error message lists.
 SHOWN = 12
 
 
 def chosen_contest(
-    contests: Mapping[str, str], asked: str | None, source: object, what: str = "contests"
+    contests: Mapping[str, str],
+    asked: str | None,
+    source: object,
+    what: str = "contests",
+    way_out: tuple[Part, ...] = (),
 ) -> str:
     """Return the id of the contest asked for, by id or by name; of one contest alone, its own.
 
-    ``contests`` are names by id.
+    ``contests`` are names by id; ``way_out`` says what to do where they are none.
     """
     if not contests:
         raise DataError(f"{source} lists no {what}, so there is nothing to read")
@@ -23,7 +27,7 @@ def chosen_contest(
         if len(contests) == 1:
             return next(iter(contests))
         said = f"{source} has {len(contests)} {what}: {_listed(contests)}. Say which with "
-        raise DataError(said, Argument("contest"))
+        raise DataError(said, Argument("contest"), *((". ", *way_out) if way_out else ()))
     wanted = str(asked)
     if wanted in contests:
         return wanted

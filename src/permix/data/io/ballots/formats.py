@@ -22,10 +22,11 @@ from permix.data.io.ballots import (
     scottish,
     votekit,
 )
+from permix.data.io.ballots.contest_column import ContestColumn
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Said, Source
 from permix.data.io.text_files import PathLike
-from permix.errors import DataError, FileFormatError, PermixError, PermixWarning
+from permix.errors import DataError, FileFormatError, Part, PermixError, PermixWarning
 
 # In this order: a table of rank columns is what is left when nothing more special fits.
 FORMATS: tuple[ModuleType, ...] = (
@@ -70,6 +71,11 @@ class Recognized(NamedTuple):
             found: dict[str, str] = self.format.contests(self.source)
         return found
 
+    def way_out(self) -> tuple[Part, ...]:
+        """Say what to do where what was taken for contests are none; nothing where the format has them."""
+        column: ContestColumn | None = self.source.kept.get("contest column")
+        return () if column is None else column.way_out()
+
     def read(self, contest: str | None = None) -> Ballots:
         """Read the marks of one contest."""
         if contest is not None:
@@ -85,9 +91,15 @@ class Recognized(NamedTuple):
         Where an id comes back all the time, it stands for no ballot, as where the numbers were taken out.
         """
         ids = [] if found.agents is None else list(map(str, found.agents.tolist()))
-        n = len(set(ids))
+        if len(set(ids)) == len(ids):
+            return
+        # Machines and batches may number their ballots each from 1.
+        whole = list(
+            zip(ids, *(map(str, column.tolist()) for column in found.covariates.values()), strict=True)
+        )
+        n = len(set(whole))
         if n < len(ids) <= 2 * n:
-            first = next(each for each, times in Counter(ids).items() if times > 1)
+            first = next(each for each, times in Counter(whole).items() if times > 1)[0]
             several = len(ids) - n
             have = "ballot has" if several == 1 else "ballots have"
             warnings.warn(
@@ -114,13 +126,17 @@ def recognize(path: PathLike, sheet: str | None = None, said: Said | None = None
     """Return the format of ballots that a file, folder or zip has; None where it is none of them."""
     source = Source(path, sheet, said)
     for each in FORMATS:
-        try:
-            why = each.recognized(source)
-        except csv.Error as error:
-            raise FileFormatError(
-                f"{path}: not a table ({error}); look for quotes that are not closed", path
-            ) from error
-        if why is not None:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                why = each.recognized(source)
+            except csv.Error as error:
+                raise FileFormatError(
+                    f"{path}: not a table ({error}); look for quotes that are not closed", path
+                ) from error
+        if why is not None:  # else the reader that takes the file says the same of it
+            for each_told in told:
+                warnings.warn(each_told.message, each_told.category, stacklevel=4)
             return Recognized(each, source, why)
     return None
 

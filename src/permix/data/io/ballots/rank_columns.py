@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.data.ballots import UNNAMED, Ballots, Entry
-from permix.data.io.ballots.contest_column import contest_column
+from permix.data.io.ballots.contest_column import ContestColumn, contest_column, known_columns, rows_of
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Said, Source
 from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, USUAL_NAMES, plain
@@ -26,9 +27,9 @@ from permix.data.io.containers.text import said_delimiter
 from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out, without_names_again
 from permix.data.io.layouts.counts import POINTS, may_count, without_marks
 from permix.data.io.layouts.detection import joined_items
-from permix.data.io.marks import codes_among, refuse_sets, says_nobody, says_several
+from permix.data.io.marks import codes_among, is_write_in, refuse_sets, says_nobody, says_several
 from permix.data.labels import Array
-from permix.errors import Argument, DataError, Part
+from permix.errors import Argument, DataError, Part, PermixWarning
 
 TITLE = "Table of ballots, a column for each rank"
 # Missing values as programs write them: a person may be called Na.
@@ -57,11 +58,6 @@ MOST_CHARACTERS = 500  # of a name that may say a rank
 MOST_COLUMNS = 10_000
 # Codes of entries at a rank that are no candidates, besides UNNAMED: a word for nothing, and nothing.
 MARK, BLANK = -2, -3
-
-
-def is_write_in(name: str) -> bool:
-    """Whether a name says that it stands for people who were written in."""
-    return "writein" in plain(name) or plain(name) == "uwi"
 
 
 def is_nothing(text: str) -> bool:
@@ -185,17 +181,21 @@ def contests(source: Source) -> dict[str, str]:
     assert header is not None
     column = _contest_column(source, table, header)
     if column is not None:
-        return {name: name for name in column[1]}
+        return {name: name for name in column.contests}
     return {name or "1": name or "the only contest" for name in header.ranks}
 
 
-def _contest_column(source: Source, table: _Table, header: Header) -> tuple[int, list[str]] | None:
+def _contest_column(source: Source, table: _Table, header: Header) -> ContestColumn | None:
     """Return the column that says of which contest a row is, where the names of ranks do not."""
     if len(header.ranks) > 1:
         return None
-    known = {*source.said.ignore, *source.said.beside}
-    names = ["" if name in known else name for name in table.names]
-    return contest_column(names, table.columns, list(next(iter(header.ranks.values())).values()))
+    roles = {table.names[at] for at in (header.weight, header.agent) if at is not None}
+    names = known_columns(table.names, {*source.said.ignore, *source.said.beside, *roles})
+    if "contest column" not in source.kept:
+        by_rank = next(iter(header.ranks.values()))
+        source.kept["contest column"] = contest_column(names, table.columns, list(by_rank.values()))
+    found: ContestColumn | None = source.kept["contest column"]
+    return found
 
 
 def read(source: Source, contest: str | None) -> Ballots:
@@ -204,13 +204,17 @@ def read(source: Source, contest: str | None) -> Ballots:
     names, columns, numbers = table
     header = header_of(names, source.said)
     assert header is not None
-    chosen = chosen_contest(contests(source), contest, source.path)
     column = _contest_column(source, table, header)
+    way_out = () if column is None else column.way_out()
+    chosen = chosen_contest(contests(source), contest, source.path, way_out=way_out)
     if column is None:
         by_rank = header.ranks["" if chosen == "1" and "" in header.ranks else chosen]
     else:
         by_rank = next(iter(header.ranks.values()))
-        rows = [row for row, entry in enumerate(columns[column[0]]) if entry.strip() == chosen]
+        rows = rows_of(columns[column.place], chosen).tolist()
+        if column.n_blank:
+            said = f"{source.path}: {column.n_blank:,} of {len(columns[0]):,} rows name no contest in column "
+            warnings.warn(f"{said}{column.name!r}, and are left out", PermixWarning, stacklevel=4)
         columns = [tuple(entries[row] for row in rows) for entries in columns]
         numbers = [numbers[row] for row in rows]
     n_rows = len(columns[0])
@@ -229,6 +233,12 @@ def read(source: Source, contest: str | None) -> Ballots:
     for name, place in header.others.items():
         if name not in source.said.beside:
             _ask_about(source, name, columns[place], marks.candidates, header.weight is None)
+    roles = {
+        "columns": list(names),
+        "agent": None if header.agent is None else names[header.agent],
+        "count": None if header.weight is None else names[header.weight],
+        **({} if column is None else {"contest": chosen}),
+    }
     ballot, rank = np.nonzero((codes >= 0) | (codes == UNNAMED))
     told = tuple(sorted(marks.marks))
     done = "read as ranks left empty, or as overvotes"
@@ -246,7 +256,7 @@ def read(source: Source, contest: str | None) -> Ballots:
         agents=None if header.agent is None else np.array(columns[header.agent], dtype=object),
         covariates={name: np.array(columns[place], dtype=object) for name, place in header.others.items()},
         write_ins=tuple(name for name in marks.candidates if is_write_in(name)),
-        metadata={"TITLE": "" if chosen == "1" else chosen, "FORMAT": TITLE},
+        metadata={"TITLE": "" if chosen == "1" else chosen, "FORMAT": TITLE, "TABLE": roles},
         audit=audit,
     )
     return whole.without_empty_rows()
@@ -380,19 +390,19 @@ def _of_lines(source: Source) -> _Table:
         n_read += 1
         if not row:
             continue
-        number = lines.line_num
+        numbers.append(lines.line_num)
+        rows.append(row)
+    if lines.line_num - before > n_read or "\0" in text:
+        spread = (n for n, row in zip(numbers, rows, strict=True) if any({"\n", "\0"} & set(e) for e in row))
+        raise source.fail(name, f"line {next(spread, 1)}: an entry goes over several lines")
+    last = end_of(source.path, numbers, rows)
+    for number, row in zip(numbers[:last], rows[:last], strict=True):
         if len(row) != len(names):
             way_out = "fill it up" if len(row) < len(names) else "put names with a comma into quotes"
             raise source.fail(
                 name,
                 f"line {number} has {len(row)} fields where the first line has {len(names)}; {way_out}",
             )
-        numbers.append(number)
-        rows.append(row)
-    if lines.line_num - before > n_read or "\0" in text:
-        spread = (n for n, row in zip(numbers, rows, strict=True) if any({"\n", "\0"} & set(e) for e in row))
-        raise source.fail(name, f"line {next(spread, 1)}: an entry goes over several lines")
-    last = end_of(source.path, numbers, rows)
     both = without_names_again(source.path, [0, *numbers[:last]], [names, *rows[:last]], names=True)
     numbers, rows = both[0][1:], both[1][1:]
     while names and not names[-1].strip():

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from permix.data.io.containers import text
-from permix.data.io.containers.trimming import trimmed
+from permix.data.io.containers.trimming import end_of, trimmed
 from permix.data.io.text_files import EXCEL, JSON_RECORDS, PathLike, check_file, plain_suffix, read_text
 from permix.errors import Argument, DataError, FileFormatError, FileWithoutRows, about_parameters
 from permix.runtime.progress import Display
@@ -95,7 +95,10 @@ def _read_lines(path: PathLike, delimiter: str | None, sheet: str | None, ragged
         chosen = delimiter or said or text.guess_delimiter(path, content)
         read = list(text.file_rows(path, content, chosen))
         numbers, fields = [line for line, _ in read], [row for _, row in read]
-        if not ragged:
+        if ragged:
+            last = end_of(path, numbers, fields, lists=True)
+            numbers, fields = numbers[:last], fields[:last]
+        else:
             numbers, fields = trimmed(path, numbers, fields)
         text.evened(path, numbers, fields, chosen, ragged)
         found = Lines(numbers, fields, chosen)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.text_files import PathLike, shorten
-from permix.errors import PermixWarning
+from permix.errors import DataError, PermixWarning
 
 # Lines before a table that may be titles.
 MOST_TITLES = 20
@@ -31,14 +31,21 @@ _RESULT = re.compile(
 _USUAL = frozenset().union(*USUAL_NAMES.values())
 _RANK = re.compile(r"(?:rank|choice|pos|position|place|pref|preference)[0-9]+")
 _LETTER = re.compile(r"[^\W\d_]")
-# Beginnings of notes below tables, which no line of a table has.
+# Notes below tables, which no line of a table has: alone in a line, and nowhere above.
 _NOTE = re.compile(
-    r"(?:sources?|notes?|remarks?|comments?|disclaimer|quelle|anmerkung|fuente|nota)\s*[:.]\s*\S.*"
+    r"(?:(?:data\s+)?sources?|(?:foot)?notes?|remarks?|comments?|disclaimer|quelle|anmerkung|fuente|nota|"
+    r"base|basis|sample(?:\s+size)?|universe|population|weighting)\s*[:.]\s*\S.*"
+    r"|(?:n|base|sample(?:\s+size)?)\s*[=:]\s*[0-9][0-9.,' ]*(?:\s\D*)?"
+    r"|(?:grand\s+|sub)?totals?\b(?:[^:=]*[:=])?\s*[0-9][0-9.,' ]*"
+    r"|[0-9][0-9.,]*\s+(?:rows?|records?|responses?|respondents?|ballots?|votes?|entries)\.?"
+    r"|(?:the )?end|eof"
     r"|end of (?:file|data|report|table|document|export)\b.*"
     r"|(?:generated|exported|downloaded|printed|retrieved|(?:last )?updated)\s+(?:on|by|at|from)\b.*"
     r"|(?:copyright\b|©|\(c\)\s|https?://).*",
     re.IGNORECASE | re.DOTALL,
 )
+# What a sign begins that refers to something above: ``* preliminary``, ``† without late answers``.
+_FOOTNOTE = re.compile(r"(?:\*+|†|‡|§|¹|²|³)\s*[^\W\d_].*", re.DOTALL)
 TITLES = "taken for a title and left out"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,\u00a0 ']*%?")
 
@@ -68,10 +75,27 @@ def without_names_again(
     if first not in rows[1:] or not (names or _are_names(first, [row for row in rows if row != first])):
         return numbers, rows
     again = [at for at, row in enumerate(rows) if at and row == first]
+    _refuse_another_table(path, rows, again[0], numbers[again[0]], unit)
     lines, same = [numbers[at] for at in again], [rows[at] for at in again]
     say_left_out(path, lines, same[:1], "taken for the names of the columns once more and left out", unit)
     kept = [at for at, row in enumerate(rows) if not at or row != first]
     return [numbers[at] for at in kept], [rows[at] for at in kept]
+
+
+def _refuse_another_table(
+    path: PathLike, rows: Sequence[Sequence[str]], at: int, number: int, unit: str
+) -> None:
+    """Refuse names of columns that come once more where nothing below stands above, as of another contest."""
+    parts = [
+        Counter(entry for row in part for entry in row if entry) for part in (rows[1:at], rows[at + 1 :])
+    ]
+    entries = [{each for each in part if not _NUMBER.fullmatch(each)} - set(rows[0]) for part in parts]
+    again = [sum(1 for each in found if part[each] > 1) for found, part in zip(entries, parts, strict=True)]
+    if min(again) > 1 and not entries[0] & entries[1]:
+        raise DataError(
+            f"{path}, {unit} {number}: the names of the columns come once more, and no entry below them "
+            "stands above: another table seems to begin, such as one of another contest; put each into a file"
+        )
 
 
 def _are_names(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
@@ -107,8 +131,19 @@ def _width(row: Sequence[str]) -> int:
     return max((place + 1 for place, entry in enumerate(row) if entry), default=0)
 
 
-def end_of(path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]], unit: str = "line") -> int:
-    """Return how many lines there are before notes, totals and blank lines at the end of a table."""
+def end_of(
+    path: PathLike,
+    numbers: Sequence[int],
+    rows: Sequence[Sequence[str]],
+    unit: str = "line",
+    *,
+    lists: bool = False,
+) -> int:
+    """Return how many lines there are before notes, totals and blank lines at the end of a table.
+
+    Of ``lists``, whose lines may have one entry and where numbers may be items, only what reads as a note is
+    left out.
+    """
     last = len(rows)
     while last > 1:
         row = rows[last - 1]
@@ -117,15 +152,49 @@ def end_of(path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]]
             continue
         after_gap = numbers[last - 1] > numbers[last - 2] + 1 or not any(rows[last - 2])
         after_gap = after_gap or _is_total(rows[last - 2], rows[: last - 2])
-        begins = _NOTE.fullmatch(row[0].strip("-=*_ ")) is not None
-        note = (after_gap or begins) and _n_filled(row) == 1 and len(rows[0]) > 1
+        begins = _is_note(row[0])
+        note = begins or (after_gap and len(rows[0]) > 1 and not lists)
+        note = note and _n_filled(row) == 1
         note = note and bool(_LETTER.search(row[0])) and _is_new(row, rows[: last - 1])
-        if not note and not _is_total(row, rows[: last - 1]):
+        if not note and (lists or not _is_total(row, rows[: last - 1])):
             break
         what = "a note" if note else "a line of totals"
         say_left_out(path, [numbers[last - 1]], [row], f"taken for {what} and left out", unit)
         last -= 1
+    _warn_of_a_lone_end(path, numbers, rows[:last], unit)
     return last
+
+
+def _warn_of_a_lone_end(
+    path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]], unit: str
+) -> None:
+    """Say that the last line holds one entry that stands nowhere above, where all other lines hold several.
+
+    Of rankings in one cell, several are those between arrows.
+    """
+    if len(rows) < 4 or _n_several(rows[-1]) != 1 or not _is_new(rows[-1], rows[:-1]):
+        return
+    told = next(entry for entry in rows[-1] if entry)
+    parts = {part.strip() for row in rows[1:-1] for entry in row for part in entry.split(">")}
+    if told in parts or not _LETTER.search(told) or any(_n_several(row) < 2 for row in rows[1:-1]):
+        return
+    warnings.warn(
+        f"{path}: {unit} {numbers[len(rows) - 1]} holds {shorten(told, 40)!r} alone, which stands nowhere "
+        "else, and is read like all others; if it is a note, take it out",
+        PermixWarning,
+        stacklevel=5,
+    )
+
+
+def _n_several(row: Sequence[str]) -> int:
+    """Return how many entries a line has, those between arrows in one cell included."""
+    return sum(entry.count(">") + 1 for entry in row if entry)
+
+
+def _is_note(entry: str) -> bool:
+    """Whether an entry reads as a note, whatever stands above it."""
+    told = entry.strip()
+    return _NOTE.fullmatch(told.strip("-=*_ ")) is not None or _FOOTNOTE.fullmatch(told) is not None
 
 
 def _n_filled(row: Sequence[str]) -> int:
@@ -144,11 +213,20 @@ def _is_total(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
     if not filled or len(above) < 2 or len(row) < 2:
         return False
     word = re.sub(r"[\W_]", "", filled[0]).lower()
-    if word == "n":  # which may name somebody, unless it counts the lines above
+    if word == "n" and not _counts_words(row, above):  # may name somebody, unless it counts the lines above
         return set(filled[1:]) == {str(sum(1 for line in above[1:] if any(line)))}
     if word not in _TOTALS and not _RESULT.fullmatch(word):
-        return False
+        return _counts_words(row, above)
     return all(_NUMBER.fullmatch(entry) for entry in filled[1:]) and _is_new([filled[0]], above)
+
+
+def _counts_words(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
+    """Whether a line begins with a new word, and goes on with numbers where only words stand above."""
+    told = [place for place, entry in enumerate(row) if entry and place]
+    if len(above) < 4 or not row[0] or not told or not all(_NUMBER.fullmatch(row[place]) for place in told):
+        return False
+    higher = (line[place] for line in above[1:] for place in told if len(line) > place and line[place])
+    return not any(map(_NUMBER.fullmatch, higher)) and _is_new([row[0]], above)
 
 
 def _without_blank_columns(rows: list[list[str]]) -> list[list[str]]:

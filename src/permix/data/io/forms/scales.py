@@ -132,7 +132,7 @@ def _by_number(table: Table, words: list[str], labeled: dict[str, re.Match[str]]
 def refuse_codes(table: Table, columns: list[Array]) -> None:
     """Refuse ratings such as 99 among 1 to 5, which would be the best of all; warn of 9 or 0 among them."""
     values = np.column_stack(columns)
-    found = suspected_codes(values.astype(np.float64), fewest=1)
+    found = suspected_codes(values.astype(np.float64), fewest=1, ratings=True)
     far = [suspect for suspect in found if suspect.far]
     if far:
         codes = [suspect.code for suspect in far]
@@ -145,10 +145,13 @@ def refuse_codes(table: Table, columns: list[Array]) -> None:
             _missing(listed),
             ", or write another number if it is a rating",
         )
-    near = suspected_codes(values.astype(np.float64))
-    warned = [suspect for suspect in near if not suspect.far and suspect.low > 0]
+    near = found or suspected_codes(values.astype(np.float64))
+    warned = [suspect for suspect in near if not suspect.far and (suspect.code >= 0 or suspect.high > 1)]
     if warned:
-        each = [f"{suspect.code:g} stands in {suspect.n:,} cells" for suspect in warned]
+        each = [
+            f"{suspect.code:g} stands in {suspect.n:,} {'cell' if suspect.n == 1 else 'cells'}"
+            for suspect in warned
+        ]
         said = f"{table.source}: {' and '.join(each)}, while the other ratings are {warned[0].low:g} to "
         said += f"{warned[0].high:g}; it is read as a rating. If it says that there is no answer, say "
         way_out = _missing([suspect.code for suspect in warned])

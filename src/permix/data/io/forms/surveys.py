@@ -200,7 +200,8 @@ def answers_of(
     named = {str(name) for name in (agent_column, count_column) if name not in (None, False)}
     agents = [str(names[place]) for place in table.places("agent")]
     roles = {*named, *agents, *(str(names[p]) for role in ("count", "unlisted") for p in table.places(role))}
-    of_form = [name for name in map(str, names) if is_of_form(name) and name not in named] if is_form else []
+    of_form = [name for name in map(str, names) if is_of_form(name)] if is_form else []
+    of_form = [name for name in of_form if name not in named and name not in table.items]
     of_form = [*shown_at, *of_form]
     if is_form and {"id", "name"} <= {plain(name) for name in agents}:
         of_form += [name for name in agents if plain(name) == "name" and name not in named]
@@ -221,7 +222,7 @@ def answers_of(
         return _without(table, of_form, "")
     others = [*others, *_alone(names, {*items, *others}, {*roles, *of_form})] if is_form else others
     left = [str(names[place]) for place in others]
-    kept = table._replace(names=renamed)
+    kept = table._replace(names=renamed, items=table.items | set(items.values()))
     return _without(kept, [*of_form, *left], question)
 
 

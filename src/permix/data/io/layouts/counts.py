@@ -65,6 +65,12 @@ def may_count(name: str, entries: Iterable[object]) -> bool:
     return bool(said) and all(map(_NUMBER.fullmatch, dict.fromkeys(said)))
 
 
+def holds_counts(table: Table, place: int) -> bool:
+    """Whether nothing but numbers stand in a column, such as 1,234."""
+    entries = dict.fromkeys(str(each).strip() for each in table.columns[place].tolist() if not is_blank(each))
+    return bool(entries) and all(map(_NUMBER.fullmatch, entries))
+
+
 def refuse_what_may_count(table: Table, places: Iterable[int]) -> None:
     """Refuse columns of a long table that no layout reads and that may say how often a row was stated."""
     for place in places:

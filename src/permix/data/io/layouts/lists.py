@@ -10,6 +10,7 @@ import numpy as np
 from permix.data.io.column_names import BLANKS, LISTS, plain
 from permix.data.io.layouts import notation
 from permix.data.io.layouts.comparisons import holds_verdicts
+from permix.data.io.layouts.counts import holds_counts
 from permix.data.io.layouts.detection import position
 from permix.data.io.marks import is_mark, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, naturals
@@ -46,7 +47,7 @@ def with_lists(table: Table, layout: str) -> Table:
             continue  # one item of an ordering, whatever marks are in its name
         if layout == "auto" and holds_verdicts(table, place):
             continue
-        if place in roles and plain(called) not in LISTS:
+        if place in roles and (plain(called) not in LISTS or holds_counts(table, place)):
             continue
         named = said or table.numbered or plain(called) in LISTS
         if named and layout == "auto":
@@ -209,7 +210,15 @@ def _separator(column: Array) -> str | None:
         several = sum(mark in text.strip(mark) for text in texts)
         if 2 * several >= len(texts) > 0:  # one item alone is a list as well
             return mark
+        if mark == ">" and several and _stand_alone_elsewhere(texts):
+            return mark
     return None
+
+
+def _stand_alone_elsewhere(texts: list[str]) -> bool:
+    """Whether something between arrows is all that stands in another cell, as where most rank one item."""
+    ranked = {part.strip() for text in texts if ">" in text for part in re.split("[>=]", text)}
+    return any(text.strip() in ranked for text in texts if ">" not in text)
 
 
 def _look_at_ties(table: Table, rows: list[list[list[str]]]) -> None:
@@ -229,6 +238,19 @@ def _look_at_ties(table: Table, rows: list[list[list[str]]]) -> None:
                     why = f"seems to be {' and '.join(map(repr, parts))}, tied; write = between tied items"
                     raise DataError(f"{table.where(row)}: {item!r} {why}")
                 groups[at] = [part for each in group for part in _TIED.split(each)]
+
+
+def _warn_of_ends(table: Table, column: Array) -> None:
+    """Say that rankings end with ``>``, as where the last item was cut off."""
+    ends = [row for row, entry in enumerate(column.tolist()) if str(entry).rstrip().endswith(">")]
+    if ends:
+        have = "ranking ends" if len(ends) == 1 else "rankings end"
+        warnings.warn(
+            f"{table.where(ends[0])}: {len(ends):,} {have} with '>' and no item after it, and the rest is "
+            "read as it stands; look whether something was cut off",
+            PermixWarning,
+            stacklevel=5,
+        )
 
 
 def read_lists(
@@ -274,6 +296,7 @@ def read_lists(
         rows.append(groups)
     if mark == ">":
         _look_at_ties(table, rows)
+        _warn_of_ends(table, column)
     every = (item for groups in rows for group in groups for item in group)
     notation.refuse_counts(table, (groups[0][0] for groups in rows), every)
     entries = naturals(as_objects([item for groups in rows for group in groups for item in group])).tolist()

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from permix.data.cells_codes import ABOVE
 from permix.data.io.column_names import HARDLY_ITEMS, plain
 from permix.data.io.marks import NO_ANSWER
 from permix.data.io.table_columns import Table, numbers
@@ -27,6 +28,8 @@ _SUMS = frozenset(["total", "totals", "sum", "overall", "mean", "average", "avg"
 _MANY_ROWS = 20
 # Ratings up to here are of a scale of a few steps.
 _MOST_OF_A_SCALE = 10.0
+# Columns of lines that may hold ranks or ratings.
+_EITHER = ("preference", "level")
 # How far a mean may be from that of the others: it may be rounded to two places.
 _ROUNDED = 0.0051
 # The worst grade of schools where 1 is the best.
@@ -41,6 +44,10 @@ def set_apart(name: Label) -> tuple[Part, ...]:
     )
 
 
+def _is_item(name: Label) -> tuple[Part, ...]:
+    return "; if it is an item, say ", Argument("item_columns", [name])
+
+
 def refuse_beside_ratings(table: Table, places: Sequence[int], called: Collection[str]) -> None:
     """Refuse a column between ratings that is called as what is known of agents is, or sums up the others.
 
@@ -51,25 +58,29 @@ def refuse_beside_ratings(table: Table, places: Sequence[int], called: Collectio
         raise DataError(
             f"{table.source}: column {name!r} says something of the agents, as it seems, and would be an "
             "item: ",
-            *(*set_apart(name), "; if it is an item, call it otherwise"),
+            *(*set_apart(name), *_is_item(name)),
         )
     _refuse_a_weight(table, places)
     for place, what in sums(table, places).items():
+        if str(table.names[place]) in table.items:
+            continue
         name = table.names[place]
         raise DataError(
             f"{table.source}: column {name!r} is the {what} of the others, and would be an item: ",
-            *set_apart(name),
+            *(*set_apart(name), *_is_item(name)),
         )
 
 
 def _refuse_a_weight(table: Table, places: Sequence[int]) -> None:
     """Refuse a column that is called a weight, or whose numbers are of another kind than all others."""
     for place, why in _of_another_kind(table, places).items():
+        if str(table.names[place]) in table.items:
+            continue
         name = table.names[place]
         raise DataError(
             f"{table.source}: column {name!r} {why}, and would be an item: if it counts agents, say ",
             *(Argument("count_column", name), " (whole numbers); else ", *set_apart(name)),
-            "; if it is an item, call it otherwise, or give all items the same scale",
+            *_is_item(name),
         )
 
 
@@ -91,7 +102,10 @@ def _of_another_kind(table: Table, places: Sequence[int]) -> dict[int, str]:
         others = np.concatenate([column for other, column in columns.items() if other != place])
         low, high = float(others.min()), float(others.max())
         whole = bool(np.all(others == np.floor(others)))
-        if set(np.unique(others)) == {0.0, 1.0} and column.max() > 1:
+        coded = set(np.unique(column)) <= {0.0, 1.0, *ABOVE} and 2 * np.count_nonzero(column > 1) < len(
+            column
+        )
+        if set(np.unique(others)) == {0.0, 1.0} and column.max() > 1 and not coded:
             odd[place] = f"goes up to {column.max():g}, while all others hold 0 and 1"
         elif whole and high > low and 2 * np.count_nonzero(column != np.floor(column)) > len(column):
             odd[place] = "holds fractions, while all others hold whole numbers"
@@ -107,13 +121,13 @@ def refuse_beside_ranks(table: Table, places: Sequence[int], called: Collection[
     ranks = [column for column in columns if column is not None]
     if not found:
         _refuse_among_marks(table, places)
-    if not found or len(ranks) < len(columns) or _are_strict(np.column_stack(ranks)).all():
+    if not found or len(ranks) < len(columns) or are_strict(np.column_stack(ranks)).all():
         return
     name = table.names[found[0]]
     raise DataError(
         f"{table.source}: column {name!r} says something of the agents, as it seems, and would be an item, "
         "though rows are no rankings with it: ",
-        *(*set_apart(name), "; if it is an item, call it otherwise"),
+        *(*set_apart(name), *_is_item(name)),
     )
 
 
@@ -141,7 +155,9 @@ def _hardly_items(table: Table, places: Sequence[int], called: Collection[str] |
     found = [
         place
         for place in places
-        if plain(table.names[place]) in HARDLY_ITEMS and (called is None or str(table.names[place]) in called)
+        if plain(table.names[place]) in HARDLY_ITEMS
+        and (called is None or str(table.names[place]) in called)
+        and str(table.names[place]) not in table.items
     ]
     return found if 2 * len(found) < len(places) else []
 
@@ -169,7 +185,7 @@ def sums(table: Table, places: Sequence[int]) -> dict[int, str]:
     return found
 
 
-def _are_strict(ranks: Array) -> Array:
+def are_strict(ranks: Array) -> Array:
     """Say which rows of ranks (NaN or 0 is not ranked) go from 1 on without ties and gaps."""
     filled = np.sort(np.where(np.isnan(ranks) | (ranks <= 0), np.inf, ranks), axis=1)
     expected = np.arange(1, ranks.shape[1] + 1)
@@ -190,28 +206,33 @@ def refuse_a_stranger(table: Table, wide: list[int], ranks: Array) -> None:
     could_be &= ~np.isnan(ranks).any(axis=0) & (m > 1).any(axis=0)
     for at in np.flatnonzero(could_be).tolist():
         place, rest, here = wide[at], np.delete(ranks, at, axis=1), ranks[:, at]
+        if str(table.names[place]) in table.items:
+            continue
         tied = (rest == here[:, None]).any(axis=1) | (here == 0)
         name = table.names[place]
         known = plain(name) in HARDLY_ITEMS or np.array_equal(here, np.arange(1, len(here) + 1))
         # An item that is the last of all, tied now and then, is the largest in its rows.
         inside = np.any(here < np.nan_to_num(rest).max(axis=1))
         likely = len(tied) > 3 and 4 * tied.sum() >= 3 * len(tied) and inside
-        if (tied.all() or (tied.any() and known) or likely) and _are_strict(rest).all():
+        if (tied.all() or (tied.any() and known) or likely) and are_strict(rest).all():
             raise DataError(
                 f"{table.source}: without column {name!r} all rows are rankings, and with it "
                 f"{'each has' if tied.all() else f'{tied.sum():,} of {len(tied):,} have'} a tie: "
                 "it could be an item, or say something of the agents. If it names them, say ",
                 *(Argument("agent_column", name), "; if it counts them, ", Argument("count_column", name)),
-                *("; leave it out with ", Argument("ignore", name), "; if it is an item, "),
-                *(("call it otherwise",) if plain(name) in HARDLY_ITEMS else ("say ", _RANKS)),
+                *("; leave it out with ", Argument("ignore", name), "; if it is an item, say "),
+                Argument("item_columns", [name]),
             )
 
 
 def refuse_what_may_rate(table: Table, agent: int, rank: int) -> None:
-    """Ask about lines with a ``preference`` that do not go 1, 2, 3, … for each agent: they may be ratings."""
+    """Ask about lines with a ``preference`` or ``level`` that do not go 1, 2, 3, … for each agent.
+
+    They may be ratings.
+    """
     name = table.names[rank]
     ranks = numbers(table.columns[rank])
-    if plain(name) != "preference" or ranks is None:
+    if plain(name) not in _EITHER or ranks is None:
         return
     by_agent: dict[object, list[float]] = {}
     for who, given in zip(table.columns[agent].tolist(), ranks.tolist(), strict=True):
@@ -240,7 +261,7 @@ def refuse_grades(table: Table) -> None:
 def warn_of_either_direction(table: Table, agent: int, place: int, are_ranks: bool) -> None:
     """Say how lines are read of which each agent has 1, 2, 3, … once: they may be ranks or ratings."""
     name, said = table.names[place], numbers(table.columns[place])
-    called = ("preference",) if are_ranks else ("value", "vote", "rating", "score", "points")
+    called = _EITHER if are_ranks else ("value", "vote", "rating", "score", "points")
     if said is None or plain(name) not in called:
         return
     by_agent: dict[object, list[float]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,7 +12,7 @@ from permix.data.ballots import Ballots
 from permix.data.io.forms import scales
 from permix.data.io.layouts import detection
 from permix.data.io.layouts.notation import refuse_counts
-from permix.data.io.table_columns import Table, naturals, numbers, numbers_of
+from permix.data.io.table_columns import Table, missing_mask, naturals, numbers, numbers_of
 from permix.data.labels import Array, Label, clean_items, encode_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings, repeated_item
@@ -84,6 +85,8 @@ def refuse_numbers_among_names(table: Table, places: list[int]) -> None:
         return
     values = [numbers(table.columns[place]) for place in places]
     text = [place for place, column in zip(places, values, strict=True) if column is None]
+    for place in text if table.numbered else ():
+        _refuse_mostly_numbers(table, place)
     for place, column in zip(places, values, strict=True):
         if text and column is not None and not np.isnan(column).all():
             raise DataError(
@@ -94,6 +97,21 @@ def refuse_numbers_among_names(table: Table, places: list[int]) -> None:
                 "; if numbers are names of items, ",
                 Wording("pass items=[...]", "call the columns pos1, pos2, …"),
             )
+
+
+def _refuse_mostly_numbers(table: Table, place: int) -> None:
+    """Refuse a column of numbers with a few words, such as its name, or that of another table below."""
+    entries = table.columns[place][~missing_mask(table.columns[place])].tolist()
+    words = [entry for entry in entries if not re.fullmatch(r"[-+]?[0-9]+([.,][0-9]+)?", str(entry))]
+    if 2 * len(words) < len(entries):
+        row = table.columns[place].tolist().index(words[-1])
+        raise DataError(
+            f"{table.where(row)}: {words[-1]!r} stands in a column of numbers, as names of columns do. If "
+            "the file holds several tables, put each into a file; if line 1 names the columns, say ",
+            Argument("header", True),
+            "; if numbers are names of items, ",
+            Wording("pass items=[...]", "call the columns pos1, pos2, …"),
+        )
 
 
 def _without_zeros(table: Table, flat: Array, width: int, names: tuple[Label, ...] | None) -> Array:

@@ -1,4 +1,4 @@
-"""Optima that EM found, and starts between them: components of two, matched by their centers.
+"""Optima of mixtures that climbs found, and starts between them: components of two, matched by their centers.
 
 Bad optima of mixtures differ from good ones by a few components, and different ones have different parts
 right; so crossing them finds in tens of climbs what starting anew finds in thousands (for k-means: Gribel &
@@ -9,13 +9,12 @@ or soon all would be of one family, and crossing them would lead nowhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.mallows.climbs import Run
-from permix.mallows.results import same_optimum
 
 # Optima kept for crossing.
 MOST_KEPT = 10
@@ -25,15 +24,29 @@ ONE_FAMILY = 0.07
 ANEW = 0.5
 
 
-class Optima:
-    """Different optima, the best first."""
+class Climbed(Protocol):
+    """Where a climb ended."""
 
-    def __init__(self, n_agents: int, known: Sequence[Run] = ()) -> None:
+    @property
+    def components(self) -> MallowsComponents:
+        """The mixture."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """How high that is."""
+
+
+R = TypeVar("R", bound=Climbed)
+
+
+class Optima(Generic[R]):
+    """Different optima, the best first; those that differ by less than ``within`` in height are one."""
+
+    def __init__(self, n_agents: int, within: float, known: Sequence[R] = ()) -> None:
         self.runs = list(known)
-        self.n_agents = n_agents
-        self.within = same_optimum(n_agents)
+        self.n_agents, self.within = n_agents, within
 
-    def add(self, run: Run) -> None:
+    def add(self, run: R) -> None:
         """Take an optimum in, unless its family has a better one."""
         if any(run is known for known in self.runs):
             return

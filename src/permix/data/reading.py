@@ -1,12 +1,8 @@
-"""How a file of votes was read, and how much people agree, each in one line."""
+"""How a file of votes was read, in one line."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import numpy as np
-
-from permix.data.labels import Array
 
 # Layouts of tables, as ``LAYOUT`` of the metadata names them.
 LAYOUTS = {
@@ -15,17 +11,21 @@ LAYOUTS = {
     "orders": "a column for each place, the best first",
     "a ranking in each cell": "a ranking in each cell, the best first",
     "ratings": "ratings, the highest is the best",
+    "matches": "matches of two items, with the winner of each",
+    "choices": "choices of one item among those shown",
+    "best-worst": "the best and the worst of the items shown",
     "pairs": "comparisons of two items, the one preferred and the other",
 }
-# Where the median majority is below this, people disagree about most pairs.
-NARROW = 0.6
 
 
 def how_it_was_read(votes: Any) -> str:
-    """Say the layout, what is the best in it, and which columns were set apart; "" if nothing was chosen."""
+    """Say the layout, what is the best in it, and which columns were set apart.
+
+    Of what was not read from a file of votes, and where nothing was chosen, "".
+    """
     from permix.data.io.categories import category_names
 
-    known = votes.metadata or {}
+    known = getattr(votes, "metadata", None) or {}
     layout = known.get("LAYOUT")
     said = LAYOUTS.get(layout, f"{layout}") if layout else known.get("FORMAT", "")
     named = category_names(known)
@@ -33,28 +33,21 @@ def how_it_was_read(votes: Any) -> str:
         said = f"ratings in words, the best first: {', '.join(map(str, named))}"
     if not said or not isinstance(said, str):
         return ""
+    found = known.get("TABLE")
+    table = found if isinstance(found, dict) else {}
+    if table.get("from") is not None and layout == "ratings" and not named:
+        said = f"ratings from {table['from']:g} to {table['to']:g}, the highest is the best"
     parts = [f"Read as: {said}"]
-    table = known.get("TABLE")
-    if isinstance(table, dict) and table.get("agent"):
+    if table.get("agent"):
         parts.append(f"{table['agent']} names the agents")
+    if table.get("count"):
+        parts.append(f"{table['count']} counts them")
+    if table.get("contest"):
+        parts.append(f"the contest is {table['contest']}")
+    if table.get("unread"):
+        parts.append(f"not used: {', '.join(table['unread'])}")
     others = known.get("OTHER COLUMNS")
     apart = [*(votes.covariates or ()), *(others if isinstance(others, list) else ())]
     if apart:
         parts.append(f"set apart: {', '.join(map(str, apart))}")
     return "; ".join(parts) + "."
-
-
-def median_majority(counts: Array) -> float:
-    """Return the median, over pairs that somebody compares, of the share that the majority has.
-
-    Examples
-    --------
-    >>> median_majority(np.array([[0, 3, 1], [1, 0, 2], [1, 2, 0]]))
-    0.5
-    """
-    first, second = np.triu_indices(len(counts), 1)
-    wins, losses = counts[first, second], counts[second, first]
-    compared = wins + losses > 0
-    if not compared.any():
-        return float("nan")
-    return float(np.median((np.maximum(wins, losses) / np.maximum(wins + losses, 1))[compared]))
