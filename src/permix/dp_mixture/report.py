@@ -67,7 +67,7 @@ def found_groups(fit: MixtureFit) -> list[LineGroup]:
     ]
 
 
-def answer(fit: MixtureFit) -> Answer:
+def answer(fit: MixtureFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     n_chains = fit.draws.arrays["labels"].shape[0]
     found = fit.recurrence.n_chains.tolist()
