@@ -7,6 +7,7 @@ import pytest
 
 from permix.bayes_mallows.chain import moves
 from permix.bayes_mallows.chain.labels_jit import swap_neighbors
+from permix.bayes_mallows.chain.shares_jit import move_shares
 from tests.bayes_mallows.cases import (
     ERRORS,
     EXPECTED,
@@ -135,7 +136,35 @@ def test_swaps_of_neighbors_with_groups_summed_out_are_exact(distance, monkeypat
         return swap_neighbors(rng, metric, members, free, bound[:0], *others)
 
     monkeypatch.setattr(moves, "swap_neighbors", forgetful)
-    assert gaps(distance, "full", "two", n_iterations=8000) > 2 * BOUND
+    assert gaps(distance, "full", "two", n_iterations=20_000) > 2 * BOUND
+
+
+@pytest.mark.parametrize(
+    ("distance", "form", "prior"), [("kendall", "full", "two"), ("ulam", "full", "pitman-yor")]
+)
+def test_shares_and_decays_with_groups_summed_out_are_exact(distance, form, prior, monkeypatch):
+    monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
+    assert gaps(distance, form, prior, n_iterations=4000) < BOUND
+
+
+@pytest.mark.parametrize("forgotten", ["nothing", "pinned agents", "discount", "prior of decays"])
+def test_twins_of_shares_and_decays_are_rejected(forgotten, monkeypatch):
+    """Twenty times in each iteration, so that other moves make up for less of it."""
+    monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
+
+    def twin(rng, metric, table, prior, members, free, bound, taking, discount, *others):
+        if forgotten == "pinned agents":
+            bound = bound[:0]
+        elif forgotten == "discount":
+            discount -= 5.0
+        elif forgotten == "prior of decays":
+            prior = prior._replace(rate=0.0)
+        for _ in range(20):
+            move_shares(rng, metric, table, prior, members, free, bound, taking, discount, *others)
+
+    monkeypatch.setattr(moves, "move_shares", twin)
+    gap = gaps("kendall", "full", "two", n_iterations=8000)
+    assert (gap < BOUND) == (forgotten == "nothing"), gap
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from permix.kernels.streams import new_stream, open_stream, uniform
 
 
 @kernel
-def weigh(metric, members, centers, decays, offsets, free, weights, first, last):
-    """Write P(group | ranking) of each agent from ``first`` on.
+def weigh(metric, members, centers, decays, offsets, free, weights, distances, first, last):
+    """Write P(group | ranking) of each agent from ``first`` on, and how far it is from centers.
 
     ``offsets`` are ln (share / Z) of groups, -inf for those that take no part; only ``free`` agents are
     weighed.
@@ -41,6 +41,7 @@ def weigh(metric, members, centers, decays, offsets, free, weights, first, last)
         if before >= 0 and ranking_of[agent] == ranking_of[before]:
             for k in range(n_groups):
                 weights[agent, k] = weights[before, k]
+                distances[agent, k] = distances[before, k]
             continue
         before = agent
         ranks = rankings[ranking_of[agent]]
@@ -50,7 +51,8 @@ def weigh(metric, members, centers, decays, offsets, free, weights, first, last)
         for k in range(n_groups):
             weights[agent, k] = offsets[k]
             if offsets[k] > -np.inf:
-                weights[agent, k] -= decays[k] * distance_between(metric, order, ranks, centers[k], x)
+                distances[agent, k] = distance_between(metric, order, ranks, centers[k], x)
+                weights[agent, k] -= decays[k] * distances[agent, k]
                 largest = max(largest, weights[agent, k])
         total = 0.0
         for k in range(n_groups):
