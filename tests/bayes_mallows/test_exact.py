@@ -147,20 +147,18 @@ def test_shares_and_decays_with_groups_summed_out_are_exact(distance, form, prio
     assert gaps(distance, form, prior, n_iterations=4000) < BOUND
 
 
-@pytest.mark.parametrize("forgotten", ["nothing", "pinned agents", "discount", "prior of decays"])
+@pytest.mark.parametrize("forgotten", ["nothing", "pinned agents", "prior of decays"])
 def test_twins_of_shares_and_decays_are_rejected(forgotten, monkeypatch):
     """Twenty times in each iteration, so that other moves make up for less of it."""
     monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
 
-    def twin(rng, metric, table, prior, members, free, bound, taking, discount, *others):
+    def twin(rng, metric, table, prior, members, free, bound, *others):
         if forgotten == "pinned agents":
             bound = bound[:0]
-        elif forgotten == "discount":
-            discount -= 5.0
         elif forgotten == "prior of decays":
             prior = prior._replace(rate=0.0)
         for _ in range(20):
-            move_shares(rng, metric, table, prior, members, free, bound, taking, discount, *others)
+            move_shares(rng, metric, table, prior, members, free, bound, *others)
 
     monkeypatch.setattr(moves, "move_shares", twin)
     gap = gaps("kendall", "full", "two", n_iterations=8000)
