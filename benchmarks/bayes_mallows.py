@@ -14,13 +14,15 @@ import resource
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 # Seconds of BayesMallows for 5,000 iterations on two cores, megabytes where known.
 REFERENCE = {"six": (73.0, 713.0), "footrule": (5.0, None), "beach": (2.5, None), "sampler": (30.0, None)}
 ITERATIONS = 5000
+# Draws by published moves, of which so few are effective that shorter chains would not tell.
+PUBLISHED = {"six": 5000, "footrule": 20_000, "beach": 100_000}
 
 
 def sushi() -> Any:
@@ -67,35 +69,80 @@ def compared(n_agents: int, n_items: int, n_pairs: int, seed: int) -> Any:
     )
 
 
-def chain(data: Any, n_draws: int, n_burn_in: int = 500, **options: Any) -> tuple[float, float, str]:
-    """Run one chain; return CPU seconds, the smallest effective number of draws, and what is to be said."""
+class Chain(NamedTuple):
+    """What a chain came to."""
+
+    n_draws: int
+    seconds: float  # of CPU, for these draws
+    decays: Any  # effective numbers of draws, of each group
+    ranks: Any  # of each item in each center, where it varies
+
+    @property
+    def effective(self) -> float:
+        """The smallest effective number of draws."""
+        return float(min(self.decays.min(), self.ranks.min()))
+
+    @property
+    def note(self) -> str:
+        """What is to be said of it."""
+        return (
+            f"{self.n_draws} draws, of decays {self.decays.min():.0f} to {self.decays.max():.0f} effective, "
+            f"of ranks {self.ranks.min():.0f} to {self.ranks.max():.0f} of {len(self.ranks)} that vary"
+        )
+
+
+def chain(data: Any, n_draws: int, n_burn_in: int = 500, published: bool = False, **options: Any) -> Chain:
+    """Run one chain, with the moves of permix or with those that were published."""
+    from benchmarks.peers.published_mallows import Published
     from permix.bayes_mallows.data import reader_for
-    from permix.bayes_mallows.fit import bayes_model, first_state, sweep_move
+    from permix.bayes_mallows.fit import bayes_model, first_place, sweep_move
     from permix.bayes_mallows.parameters import BayesianMallowsParameters
     from permix.runtime.threads import at_most
 
     settings = BayesianMallowsParameters(**options)
     model = bayes_model(reader_for(settings)(data), settings)
-    move = sweep_move(model, settings)
+    usual = sweep_move(model, settings)
     with at_most(1):
-        state = first_state(model, np.random.default_rng(1))
-        move.step(np.random.default_rng(2), state)  # compiles
+        state = first_place(model, settings, np.random.default_rng(1))
         rng = np.random.default_rng(0)
-        state, decays, ranks = first_state(model, rng), [], []
-        start = time.process_time()
-        for iteration in range(n_burn_in + n_draws):
+        for _ in range(n_burn_in // 2):
+            usual.step(rng, state)  # compiles, and goes where the posterior is
+        move, decays, ranks, labels = Published() if published else usual, [], [], []
+        move.step(rng, state)
+        seconds = 0.0
+        for iteration in range(n_burn_in // 2 + n_draws):
+            start = time.process_time()
             move.step(rng, state)
-            if iteration >= n_burn_in:
+            if iteration >= n_burn_in // 2:
+                seconds += time.process_time() - start
                 decays.append(state.decays[: state.n_clusters].copy())
-                ranks.append(state.centers[: state.n_clusters].ravel().copy())
-        seconds = (time.process_time() - start) * n_draws / (n_burn_in + n_draws)
-    of_decays = _effective(np.array(decays))
-    of_ranks = _effective(np.array(ranks, dtype=np.float64))
-    note = (
-        f"{n_draws} draws, of decays {of_decays.min():.0f} to {of_decays.max():.0f} effective, of ranks "
-        f"{of_ranks.min():.0f} to {of_ranks.max():.0f} of {len(of_ranks)} that vary"
-    )
-    return seconds, float(min(of_decays.min(), of_ranks.min())), note
+                ranks.append(state.centers[: state.n_clusters].copy())
+                labels.append(state.labels.astype(np.uint8))
+    for one in named_alike(labels):
+        decays[one.draw], ranks[one.draw] = decays[one.draw][one.order], ranks[one.draw][one.order]
+    flat = np.array(ranks, dtype=np.float64).reshape(n_draws, -1)
+    return Chain(n_draws, seconds, _effective(np.array(decays)), _effective(flat))
+
+
+class Named(NamedTuple):
+    """The groups of a draw in the order of the draw before."""
+
+    draw: int
+    order: Any
+
+
+def named_alike(labels: list[Any]) -> list[Named]:
+    """Match the groups of each draw with those of the draw before: they are numbered by first appearance."""
+    from scipy.optimize import linear_sum_assignment
+
+    named, before = [], labels[0]
+    n_groups = int(before.max()) + 1
+    for draw, found in enumerate(labels if n_groups > 1 else []):
+        shared = np.bincount(before.astype(np.int64) * n_groups + found, minlength=n_groups**2)
+        order = linear_sum_assignment(-shared.reshape(n_groups, n_groups))[1]
+        named.append(Named(draw, order))
+        before = np.argsort(order).astype(np.uint8)[found]
+    return named
 
 
 def _effective(values: Any) -> Any:
@@ -149,11 +196,16 @@ def _row(what: str, ours: float, reference: float, note: str) -> dict[str, objec
 
 
 def _effective_row(name: str, what: str, data: Any, n_draws: int, **options: Any) -> dict[str, object]:
-    seconds, effective, note = chain(data, n_draws, **options)
-    reference = REFERENCE[name][0] / ITERATIONS if name in REFERENCE else float("nan")
+    """Return CPU seconds of an effective draw, and of BayesMallows one by what its iterations are worth."""
+    ours = chain(data, n_draws, **options)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    note = f"{effective / seconds:,.0f} effective draws a CPU second; {note}; {peak:.0f} MB"
-    return _row(f"{what}, CPU s an effective draw", seconds / effective, reference, note)
+    note = f"{ours.effective / ours.seconds:,.0f} effective draws a CPU second; {ours.note}; {peak:.0f} MB"
+    reference = float("nan")
+    if name in REFERENCE and options.get("errors") != "logistic":
+        theirs = chain(data, PUBLISHED[name], published=True, **options)
+        reference = REFERENCE[name][0] / ITERATIONS * theirs.n_draws / theirs.effective
+        note += f"; published moves, {1.0 / reference:,.2f} effective draws a second: {theirs.note}"
+    return _row(f"{what}, CPU s an effective draw", ours.seconds / ours.effective, reference, note)
 
 
 def run(cases: tuple[str, ...] = ()) -> list[dict[str, object]]:
@@ -161,7 +213,7 @@ def run(cases: tuple[str, ...] = ()) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for case in cases or ("six", "footrule", "beach", "new-data", "sampler"):
         if case == "six":
-            rows.append(_effective_row(case, "sushi, six groups, Kendall", sushi(), 1000, n_components=6))
+            rows.append(_effective_row(case, "sushi, six groups, Kendall", sushi(), 5000, n_components=6))
         elif case == "footrule":
             rows.append(
                 _effective_row(case, "sushi, one group, footrule", sushi(), 2000, distance="footrule")

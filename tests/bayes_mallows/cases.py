@@ -167,23 +167,33 @@ def expected(found, n_agents):
     return np.concatenate([np.ravel(each) for each in values])
 
 
+@cache
+def pairs_of(n):
+    """The first and the second of all pairs of so many."""
+    return np.triu_indices(n, 1)
+
+
 def numbers_of(state):
     """What the present state says of the same."""
     model, labels = state.model, state.labels[state.model.in_turn]
-    rankings = state.rankings[model.ranking_of[model.in_turn]]
-    first, second = np.triu_indices(model.n_items, 1)
-    values = []
-    for agent, label in enumerate(labels.tolist()):
-        ranks, center, decay = rankings[agent], state.centers[label], state.decays[label]
-        values += [ranks[first] < ranks[second], center[first] < center[second], [decay, decay <= 0.5]]
-    n = len(labels)
-    values.append(np.equal.outer(labels, labels)[np.triu_indices(n, 1)])
-    values.append(np.arange(1, n + 1) == state.n_clusters)
+    n, (first, second) = len(labels), pairs_of(model.n_items)
+    rankings, centers = state.rankings[model.ranking_of[model.in_turn]], state.centers[labels]
+    decays = state.decays[labels][:, None]
+    by_agent = np.hstack(
+        [
+            rankings[:, first] < rankings[:, second],
+            centers[:, first] < centers[:, second],
+            decays,
+            decays <= 0.5,
+        ]
+    )
+    one, other = pairs_of(n)
+    values = [by_agent.ravel(), labels[one] == labels[other], np.arange(1, n + 1) == state.n_clusters]
     if model.errors == 1:
         values.append(state.rates)
     elif model.errors == 2:
         values.append((state.errors[model.in_turn] if len(state.errors) > 1 else state.errors).ravel())
-    return np.concatenate([np.ravel(each) for each in values]).astype(float)
+    return np.concatenate(values).astype(float)
 
 
 def chain_numbers(data, settings, n_iterations, seed=0, move=None):

@@ -53,11 +53,24 @@ def fitted(distance, errors, n):
         return model.fit(made.data)
 
 
+@cache
+def far_from(distance, center):
+    """Distances of all rankings from a center."""
+    function = oracle.DISTANCES[distance]
+    return np.array([function(order, center) for order in oracle.orderings(len(center))], float)
+
+
+@cache
+def chances_of(pairs, n, *error):
+    """P(what an agent says | ranking), of all rankings."""
+    says = oracle.logistic if error else oracle.no_errors
+    return np.array([says(order, pairs, error) for order in oracle.orderings(n)])
+
+
 def enumerated(model, pairs, *, weighted=True):
     """P(ranking and group | what an agent says): (groups of all draws, rankings), new groups last."""
     fit, n = model._fit, len(model.items_)
     groups, orders = fit.groups, oracle.orderings(n)
-    function = oracle.DISTANCES[fit.settings.distance]
     logs, new = [], []
     for d in range(groups.n_draws):
         weights = groups.log_weights(d)
@@ -69,14 +82,10 @@ def enumerated(model, pairs, *, weighted=True):
         scores = np.zeros(len(orders))
         if at < len(logs):
             center = tuple(groups.centers[at].tolist())
-            scores = -groups.decays[at] * np.array([function(order, center) for order in orders])
-        level, slope = groups.errors[d]
-        if fit.settings.errors is None:
-            chances = [oracle.no_errors(order, pairs) for order in orders]
-        else:
-            chances = [oracle.logistic(order, pairs, (level, slope)) for order in orders]
+            scores = -groups.decays[at] * far_from(fit.settings.distance, center)
+        chances = chances_of(pairs, n, *([] if fit.settings.errors is None else groups.errors[d].tolist()))
         weight = np.exp(log_weight) if weighted else 1.0
-        joint[at] = weight * np.exp(scores) / np.exp(scores).sum() * np.array(chances)
+        joint[at] = weight * np.exp(scores) / np.exp(scores).sum() * chances
     return joint / joint.sum(), [*fit.overlap.linked.tolist(), *[-1] * groups.n_draws]
 
 

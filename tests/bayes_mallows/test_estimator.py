@@ -17,6 +17,7 @@ import permix
 from permix.errors import CycleError, DataError
 from tests.bayes_mallows.cases import FORMS, data_of, model_of, posterior_of, settings_of
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, conventions
+from tests.every_run import turns_in_every_run
 from tests.oracles import bayes_mallows as oracle
 
 
@@ -51,8 +52,7 @@ def test_attributes():
         model.error_rate_  # noqa: B018
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("distance", ["kendall", "footrule", "cayley"])
+@pytest.mark.parametrize(("form", "distance"), turns_in_every_run(FORMS, ("kendall", "footrule", "cayley")))
 def test_what_is_shown_is_the_posterior(form, distance):
     """A long default run through the public class, beside the sum over everything."""
     data, truth = data_of(form), posterior_of(distance, form)

@@ -55,7 +55,9 @@ def test_expected_rankings_may_be_rankings_or_names_and_are_saved(tmp_path):
 def test_new_agents_are_expected_as_the_prior_of_centers_says(distance):
     """With a new group likely, what it may be matters: predictions match enumeration, and add up."""
     data = data_of("full")
-    settings = settings_of(distance, "dp", **EXPECTED, n_draws=3000, n_burn_in=100, random_state=1)
+    settings = settings_of(
+        distance, "dp", **EXPECTED, n_draws=3000, n_burn_in=100, n_chains=1, random_state=1
+    )
     fit = permix.BayesianMallowsMixture(**{name: getattr(settings, name) for name in settings.declared})
     fit.fit(data.table)
     every = permix.Rankings.from_orders([list(r) for r in permutations(range(4))], items=[0, 1, 2, 3])

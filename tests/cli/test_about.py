@@ -11,6 +11,8 @@ from permix.files import read_archive, write_archive
 
 BALLOTS = "precinct,rank1,rank2,rank3\n" + "A,Ann,Bo,skipped\nB,Bo,overvote,Ann\nB,Cy,Cy,Ann\nA,,Ann,Bo\n" * 8
 
+READ = "Read as: Table of ballots, a column for each rank; set apart: precinct."
+
 
 @pytest.fixture
 def fit(run, tmp_path):
@@ -19,6 +21,7 @@ def fit(run, tmp_path):
     code, out, err = run("fit", "mallows", votes, "--select", "1-2", "--starts", 2, "-o", fit, "--quiet")
     assert code == 0, err
     assert "What was done to the votes" in out
+    assert READ in out
     return fit
 
 
@@ -31,9 +34,11 @@ def test_the_file_says_what_was_done(run, fit):
     code, out, _ = run("summary", fit)
     assert code == 0
     assert "What was done to the votes" in out
+    assert READ in out
     assert "What the number of groups was chosen by" in out
     code, out, _ = run("summary", fit, "--json")
     assert json.loads(out)["cleaning"] == about["cleaning"]
+    assert about["reading"] == json.loads(out)["reading"] == [{"said": READ}]
 
 
 def test_what_is_no_table_is_left_out(run, fit, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from permix.cli.app import build
-from permix.consensus.reading import median_majority
+from permix.consensus.agreement import median_majority
 
 
 def consensus(file, *words: str) -> str:

@@ -97,7 +97,7 @@ def show_info(options: ReadOptions, as_json: bool, values: Mapping[str, Any]) ->
         ["", ""],
         [[name.replace("_", " "), _readable(value)] for name, value in facts.items() if name not in skip],
     )
-    reading = part("permix.consensus.reading:how_it_was_read")(votes)
+    reading = part("permix.data.reading:how_it_was_read")(votes)
     if reading:
         say(reading)
     print_cleaning(cleaning_report(votes), int(votes.n_agents))
@@ -193,6 +193,13 @@ def print_cleaning(report: dict[str, Any], kept: int | None = None, what: str = 
                 for entry in report["cleaning"]
             ],
         )
+
+
+def print_reading(about: Mapping[str, Any]) -> None:
+    """Write how the votes that a model was made of were read."""
+    for row in about.get("reading") or []:
+        print()
+        say(row["said"])
 
 
 def kept_of(report: dict[str, Any]) -> tuple[int | None, str]:

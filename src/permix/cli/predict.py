@@ -13,7 +13,7 @@ import typer
 from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, write_rankings
 from permix.cli.command import ModelCommand
 from permix.cli.covariates import covariates_report, print_covariates
-from permix.cli.inspect import check_targets, kept_of, print_choice, print_cleaning
+from permix.cli.inspect import check_targets, kept_of, print_choice, print_cleaning, print_reading
 from permix.cli.output import data_stream, print_json
 from permix.cli.run import speaking_options
 from permix.cli.votes import Kept, ReadOptions, read_options
@@ -170,7 +170,11 @@ def show_fit(file: Path, as_json: bool, checks: bool = False) -> None:
         with speaking_options(command.flags):
             report["checks"] = part("permix.cli.checks:checks_report")(fit)
     if as_json:
-        kept = {name: about[name] for name in ("cleaning", "selection", "missing_codes") if name in about}
+        kept = {
+            name: about[name]
+            for name in ("reading", "cleaning", "selection", "missing_codes")
+            if name in about
+        }
         print_json({"file": str(file), **report, **kept})
         return
     if checks:
@@ -179,6 +183,7 @@ def show_fit(file: Path, as_json: bool, checks: bool = False) -> None:
     command.function("show")(report, file.name)
     print_covariates(report)
     print_choice(about)
+    print_reading(about)
     print_cleaning(about, *kept_of(report))
 
 

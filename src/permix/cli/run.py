@@ -22,6 +22,7 @@ from permix.cli.inspect import (
     drop_chains,
     kept_of,
     print_cleaning,
+    print_reading,
 )
 from permix.cli.output import print_json, running_fit
 from permix.cli.unfinished import Mark
@@ -252,9 +253,11 @@ def _finish(
         if file is not None:
             command.function("show")(report, file.name)
             print_covariates(report)
+        print_reading(about)
         print_cleaning(extra, *kept_of(report))
 
     answer: Any = None
+    about: dict[str, Any] = {}
     if fit is None:
         show(None, {})
         said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
@@ -264,7 +267,7 @@ def _finish(
     partial = selection is not None and selection.interrupted
     if choice is not None:
         partial, interrupted = choice.partial, interrupted and not choice.out_of_time
-    about = _about(command, extra, values, data, None if partial else fit)
+    about |= _about(command, extra, values, data, None if partial else fit)
     about |= _ending(data, fit, partial, interrupted) if choice is None else choice.tables
     write_model(fit, targets.output, about)
     chains = targets.chains is not None and targets.chains.exists()
@@ -353,6 +356,8 @@ def _about(
     }
     if fit is not None:
         kept |= part("permix.reporting.build:evidence_of")(fit, getattr(data, "table", None))
+    if reading := part("permix.data.reading:how_it_was_read")(getattr(data, "table", data)):
+        kept["reading"] = [{"said": reading}]
     if "cleaning" in extra:
         kept["cleaning"] = [{**entry, "which": ", ".join(entry["which"])} for entry in extra["cleaning"]]
     if "selection" in extra:

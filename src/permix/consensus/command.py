@@ -24,9 +24,10 @@ OPTIONS: Mapping[str, Option] = {
 def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
     """Print the Kemeny consensus of a file of votes."""
     from permix.cli.inspect import cleaning_report, print_cleaning
+    from permix.consensus.agreement import NARROW, median_majority
     from permix.consensus.kemeny import another_as_good, kemeny
-    from permix.consensus.reading import NARROW, how_it_was_read, median_majority
     from permix.data.attributes import item_labels
+    from permix.data.reading import how_it_was_read
 
     votes = options.read()
     result = kemeny(votes, method=method, time_limit=time_limit)

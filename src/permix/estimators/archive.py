@@ -48,6 +48,7 @@ class Saved(NamedTuple):
 
 # Tables that files may have about how a fit came about, and columns that each needs.
 ABOUT = {
+    "reading": ("said",),
     "cleaning": ("found", "done", "ballots", "which"),
     "selection": ("n_groups",),
     "missing_codes": ("code",),

@@ -21,6 +21,8 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.environment import lookup_environment
 from numba.core.typed_passes import NativeLowering
 
+from permix.kernels.generators import read_from_capsules
+
 FLAGS = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 INNER = "inner"
 
@@ -74,6 +76,7 @@ class InnerLowering(NativeLowering):
 
 class _LowerWithWrapper(lowering.Lower):
     def lower(self):
+        read_from_capsules()
         super().lower()
         self.create_cpython_wrapper(release_gil=True)
 

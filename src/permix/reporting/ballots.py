@@ -161,7 +161,7 @@ def with_ballots(context: Context, *known: Any) -> Context:
 
 def data_sentences(about: Mapping[str, Rows], items: Sequence[Any] | None) -> tuple[str, ...]:
     """Say of which ballots groups tell more than they say, and which items are write-ins."""
-    from permix.data.io.ballots.rank_columns import is_write_in
+    from permix.data.io.marks import is_write_in
 
     said = []
     for row in about.get("data", ()):

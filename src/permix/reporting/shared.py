@@ -155,11 +155,12 @@ def _share(cell: Any) -> str:
 def cleaning_section(context: Context) -> Section:
     """Say what was done to the data before they were fitted."""
     rows = context.about.get("cleaning", ())
-    title = "What was cleaned"
+    title = "What was read and cleaned"
+    read = tuple(Paragraph(shown(row["said"])) for row in context.about.get("reading", ()))
     if not rows:
         # A fit made in Python does not know what its data went through; one made by a command does.
         known = "no rule changed the data" if context.about.get("run") else "the fit does not know of any"
-        return Section("cleaning", title, (Paragraph(f"Nothing is recorded: {known}."),))
+        return Section("cleaning", title, (*read, Paragraph(f"Nothing is recorded: {known}.")))
     gone = sum(int(row.get("left_out") or 0) for row in rows)
     left = f"{count_of(gone, 'ballot')} were left out." if gone else "No ballot was left out."
     table = Table(
@@ -170,7 +171,7 @@ def cleaning_section(context: Context) -> Section:
             for row in rows
         ),
     )
-    return Section("cleaning", title, (Paragraph(left), table))
+    return Section("cleaning", title, (*read, Paragraph(left), table))
 
 
 def _or_nothing(value: Any) -> str:

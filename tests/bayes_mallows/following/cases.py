@@ -9,14 +9,14 @@ from permix.bayes_mallows.fit import fit_bayes_mallows
 from permix.bayes_mallows.following.follow import Particles, follow
 from permix.bayes_mallows.following.new_data import growth
 from permix.bayes_mallows.following.particles import particles_of
-from tests.bayes_mallows.cases import settings_of
+from tests.bayes_mallows.cases import pairs_of, settings_of
 from tests.oracles import bayes_mallows as oracle
 
 N = 1500
 
 
 def settings_for(distance, prior="one", errors="none", **options):
-    runs = {"n_draws": N, "n_thin": 4, "n_burn_in": 100, "n_chains": 1, "random_state": 0, "progress": False}
+    runs = {"n_draws": N, "n_thin": 2, "n_burn_in": 100, "n_chains": 1, "random_state": 0, "progress": False}
     return settings_of(distance, prior, errors, **runs, **options)
 
 
@@ -46,16 +46,14 @@ def means_of(found, n_agents):
 
 def numbers_of(particle):
     """The order of items in the center of each agent's group, its decay, who is together, how many groups."""
-    labels, ranks = particle.labels, np.argsort(particle.centers, axis=1)
-    first, second = np.triu_indices(ranks.shape[1], 1)
-    values = []
-    for label in labels.tolist():
-        values.append(ranks[label][first] < ranks[label][second])
-        values.append([particle.decays[label], particle.decays[label] <= 0.5])
+    labels, ranks = particle.labels, np.argsort(particle.centers, axis=1)[particle.labels]
+    first, second = pairs_of(ranks.shape[1])
+    decays = particle.decays[labels][:, None]
+    by_agent = np.hstack([ranks[:, first] < ranks[:, second], decays, decays <= 0.5])
     n = len(labels)
-    values.append(np.equal.outer(labels, labels)[np.triu_indices(n, 1)])
-    values.append(np.arange(1, n + 1) == len(particle.decays))
-    return np.concatenate([np.ravel(each) for each in values]).astype(float)
+    one, other = pairs_of(n)
+    n_groups = np.arange(1, n + 1) == len(particle.decays)
+    return np.concatenate([by_agent.ravel(), labels[one] == labels[other], n_groups]).astype(float)
 
 
 def gaps(found, means, n_blocks=30):

@@ -90,8 +90,10 @@ def _agents(rows, names):
     return tuple(oracle.compared(*[pair for name, *pair in rows if name == agent]) for agent in names)
 
 
-@pytest.mark.parametrize("errors", ["none", "bernoulli", "logistic per agent"])
-@pytest.mark.parametrize("distance", ["kendall", "spearman"])
+@pytest.mark.parametrize(
+    ("distance", "errors"),
+    turns_in_every_run(("kendall", "spearman"), ("none", "bernoulli", "logistic per agent")),
+)
 def test_draws_that_follow_what_known_agents_say_have_the_posterior(distance, errors):
     settings, model = settings_for(distance, "two", errors), model_of(distance, "two", errors)
     found = followed(_pairs(SAID), _pairs(MORE), settings)

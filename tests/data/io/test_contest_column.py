@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import permix
-from permix.consensus.reading import how_it_was_read
+from permix.data.reading import how_it_was_read
 from permix.errors import DataError, PermixWarning
 
 RANKS = "{},rank1,rank2\nMayor,a,b\nMayor,b,a\nMayor,b,\nClerk,x,y\nClerk,y,x\n"

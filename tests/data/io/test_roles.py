@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import permix
-from permix.consensus.reading import how_it_was_read
 from permix.data.io.layouts.no_items import are_strict
+from permix.data.reading import how_it_was_read
 from permix.errors import DataError
 
 COUNTS = ["Weight", "Votes", "N", "count", "freq", "ballots"]

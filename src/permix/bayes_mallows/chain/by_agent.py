@@ -32,19 +32,19 @@ class AssignmentsByColumns(Move):
         if used < k:
             state.centers[used:k], state.decays[used:k] = state.draw_from_prior(rng, k - used)
         state.n_clusters = k
-        norms = np.array([state.model.sums.log_z(decay) for decay in state.decays[:k].tolist()])
+        norms = state.model.sums.values(state.decays[:k])[0]
         free, before = np.ones(state.n, dtype=np.bool_), state.labels.copy()
-        found, distances = np.zeros((2, state.n, k))
+        found, distances = np.zeros((2, k, state.n))
         metric, key = state.model.metric, draw_key(rng)
         given = (metric, state.members, state.centers, state.decays, -norms, free, found, distances)
         per_agent = k * state.model.n_items
         over_rows(lambda first, last: weigh(*given, first, last), state.n, per_agent)
-        found *= np.exp(log_weights(columns.matrix, coefficients))[columns.pattern_of]
-        found /= found.sum(axis=1, keepdims=True)
+        found *= np.exp(log_weights(columns.matrix, coefficients))[columns.pattern_of].T
+        found /= found.sum(axis=0)
         if has_costs.py_func(metric):
-            moving = (np.arange(state.n), np.zeros(0, dtype=np.int64))
+            nobody = np.zeros(0, dtype=np.int64)
             groups = (found, state.centers, state.decays, state.model.prior)
-            swap_neighbors(rng, metric, state.members, *moving, -norms, *groups)
+            swap_neighbors(rng, metric, state.members, nobody, -norms, *groups)
         over_rows(lambda first, last: choose(key, free, found, state.labels, first, last), state.n, per_agent)
         state.n_moved = int(np.count_nonzero(before != state.labels))
         state.settle()

@@ -23,6 +23,8 @@ from permix.kernels.jit import kernel
 from permix.kernels.mallows import dispersion_from_mean
 
 ROUNDS = 4
+# So near to the most probable ln decay one may end.
+NEAR = 1e-12
 
 
 @kernel
@@ -95,17 +97,21 @@ def propose_center(rng, counts, size, draw, ranks):
 
 @kernel
 def likely_decay(total, size, prior, table):
-    """Return the most probable ln decay, and about how uncertain it is."""
-    low, high = LEAST, MOST
+    """Return the most probable ln decay, and about how uncertain it is: Newton's steps within bounds."""
+    low, high, t, spread = LEAST, MOST, 0.0, 0.0
     for _ in range(60):
-        t = 0.5 * (low + high)
         decay = math.exp(t)
-        if prior.shape - (prior.rate + total - size * table_value(table, MEAN, decay)) * decay > 0.0:
+        rise = (prior.rate + total - size * table_value(table, MEAN, decay)) * decay
+        spread = size * decay * decay * table_value(table, VARIANCE, decay)
+        if prior.shape > rise:
             low = t
         else:
             high = t
-    decay = math.exp(low)
-    return low, 1.0 / math.sqrt(prior.shape + size * decay * decay * table_value(table, VARIANCE, decay))
+        new = t + (prior.shape - rise) / (rise + spread) if rise + spread > 0.0 else MOST
+        if abs(new - t) < NEAR or high - low < NEAR:
+            break
+        t = new if low < new < high else 0.5 * (low + high)
+    return t, 1.0 / math.sqrt(prior.shape + spread)
 
 
 @kernel

@@ -36,6 +36,28 @@ def log_said(pairs, first, last, ranks, level, slope):
 
 
 @kernel
+def swapped(ranks, item, a, b):
+    """Return the rank of an item once a and b have changed places."""
+    return ranks[b] if item == a else ranks[a] if item == b else ranks[item]
+
+
+@kernel
+def gain_of(pairs, begin, end, ranks, a, b, level, slope):
+    """Return ln of how much more probable comparisons are if a and b change places."""
+    total = 0.0
+    for p in range(begin, end):
+        better, worse = pairs[p, 0], pairs[p, 1]
+        if better in (a, b) or worse in (a, b):
+            before = ranks[worse] - ranks[better]
+            after = swapped(ranks, worse, a, b) - swapped(ranks, better, a, b)
+            if slope == 0.0:
+                total += level * ((before < 0) - np.int64(after < 0))
+            else:
+                total += log_one(after, level, slope) - log_one(before, level, slope)
+    return total
+
+
+@kernel
 def log_all_said(arrays, row_of, members, errors):
     """Return ln P(comparisons | rankings) of all agents."""
     rankings, ranking_of, _ = members

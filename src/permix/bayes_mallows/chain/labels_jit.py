@@ -16,50 +16,52 @@ import math
 
 import numpy as np
 
+from permix.bayes_mallows.chain.blocks_jit import BLOCK, block_distances, ranks_by_item
 from permix.bayes_mallows.chain.statistics_jit import distance_of, gap_cost
 from permix.distributions.distances.table_jit import LOG_Z, table_value
-from permix.kernels.distances import KENDALL, distance_between
+from permix.kernels.distances import KENDALL
 from permix.kernels.jit import kernel
 from permix.kernels.random import categorical_log
 from permix.kernels.streams import new_stream, open_stream, uniform
 
+# So many products of a block are left, each of 16 factors, which do not overflow below this decay.
+LOGARITHMS, MODERATE = 16, 40.0
+
 
 @kernel
 def weigh(metric, members, centers, decays, offsets, free, weights, distances, first, last):
-    """Write P(group | ranking) of each agent from ``first`` on, and how far it is from centers.
+    """Write P(group | ranking) of each agent from ``first`` on, (groups, agents), and distances.
 
-    ``offsets`` are ln (share / Z) of groups, -inf for those that take no part; only ``free`` agents are
-    weighed.
+    ``offsets`` are ln (share / Z) of groups, -inf for those that take no part; those who are not ``free``
+    are in none.
     """
-    rankings, ranking_of, _ = members
-    n_groups, n = offsets.size, rankings.shape[1]
-    order, x = np.empty(n, np.int64), np.empty(n, np.int64)
-    before = -1
-    for agent in range(first, last):
-        if not free[agent]:
-            continue
-        if before >= 0 and ranking_of[agent] == ranking_of[before]:
-            for k in range(n_groups):
-                weights[agent, k] = weights[before, k]
-                distances[agent, k] = distances[before, k]
-            continue
-        before = agent
-        ranks = rankings[ranking_of[agent]]
-        for item in range(n):
-            order[ranks[item]] = item
-        largest = -np.inf
+    n_groups, n = offsets.size, centers.shape[1]
+    order, x, far = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(BLOCK, np.int32)
+    ranks, largest, total = np.empty((n, BLOCK), np.int32), np.empty(BLOCK), np.empty(BLOCK)
+    for begin in range(first, last, BLOCK):
+        end = min(begin + BLOCK, last)
+        size = end - begin
+        ranks_by_item(members, begin, end, ranks)
+        for at in range(size):
+            largest[at], total[at] = -np.inf, 0.0
         for k in range(n_groups):
-            weights[agent, k] = offsets[k]
-            if offsets[k] > -np.inf:
-                distances[agent, k] = distance_between(metric, order, ranks, centers[k], x)
-                weights[agent, k] -= decays[k] * distances[agent, k]
-                largest = max(largest, weights[agent, k])
-        total = 0.0
+            block = weights[k, begin:end]
+            if offsets[k] == -np.inf:
+                continue
+            block_distances(metric, members, begin, end, ranks, centers[k], order, x, far)
+            for at in range(size):
+                distances[k, begin + at] = far[at]
+                block[at] = offsets[k] - decays[k] * far[at]
+                largest[at] = max(largest[at], block[at])
         for k in range(n_groups):
-            weights[agent, k] = math.exp(weights[agent, k] - largest)
-            total += weights[agent, k]
+            block = weights[k, begin:end]
+            for at in range(size):
+                block[at] = math.exp(block[at] - largest[at]) if offsets[k] > -np.inf else 0.0
+                total[at] += block[at]
         for k in range(n_groups):
-            weights[agent, k] /= total
+            block = weights[k, begin:end]
+            for at in range(size):
+                block[at] = block[at] / total[at] if free[begin + at] else 0.0
 
 
 @kernel
@@ -72,52 +74,83 @@ def change_of_swap(metric, ranks, a, b, place):
 
 
 @kernel
-def swap_neighbors(rng, metric, members, free, bound, offsets, weights, centers, decays, prior):
-    """Propose to swap neighbors in centers, with the groups of ``free`` agents summed out, not of ``bound``.
+def log_of_product(chances, above, below, up, down, factors):
+    """Return the sum of ln (1 + chance x), where x is ``up`` for agents with ``above`` above ``below``.
 
-    Given who is in a group its center hardly moves, and given the center nobody changes groups: so both are
-    changed together (Metropolis). Each group that takes part gets as many proposals as there are neighbors.
-    Returns how many were accepted.
+    Halves of ``factors`` (BLOCK) are multiplied with each other, so that few logarithms are left.
+    """
+    total = 0.0
+    for begin in range(0, chances.size, BLOCK):
+        size = min(BLOCK, chances.size - begin)
+        chance, first, second = chances[begin:], above[begin:], below[begin:]
+        for at in range(size):
+            factors[at] = 1.0 + chance[at] * (up if first[at] < second[at] else down)
+        for at in range(size, BLOCK):
+            factors[at] = 1.0
+        left = BLOCK
+        while left > LOGARITHMS:
+            left //= 2
+            for at in range(left):
+                factors[at] *= factors[at + left]
+        for at in range(LOGARITHMS):
+            total += math.log(factors[at])
+    return total
+
+
+@kernel
+def swap_neighbors(rng, metric, members, bound, offsets, weights, centers, decays, prior):
+    """Propose to swap neighbors in centers, with groups of agents summed out who are not ``bound``.
+
+    These have weights. Given who is in a group its center hardly moves, and given the center nobody changes
+    groups: so both are changed together (Metropolis). Each group that takes part gets as many proposals as
+    there are neighbors. Returns how many were accepted.
     """
     rankings, ranking_of, labels = members
-    n, n_groups = rankings.shape[1], offsets.size
+    n, n_groups, n_agents = rankings.shape[1], offsets.size, labels.size
     order, made = np.empty(n, np.int64), 0
+    ranks = np.empty((n, n_agents), np.int16)  # more items than this type has room for have no costs either
+    ranks_by_item(members, 0, n_agents, ranks)
     most = 2 * n  # no swap of neighbors changes a distance by more
-    times = np.empty(2 * most + 1)
+    growth, factors = np.empty(2 * most + 1), np.empty(BLOCK)
     for k in range(n_groups):
         if offsets[k] == -np.inf:
             continue
+        chances = weights[k]
         for item in range(n):
             order[centers[k, item]] = item
         for change in range(-most, most + 1):
-            times[change + most] = math.exp(-decays[k] * change)
+            growth[change + most] = math.expm1(-decays[k] * change)
         for _ in range(n - 1):
             place = np.int64(rng.random() * (n - 1))
             a, b = order[place], order[place + 1]
-            log_ratio, ratio = 0.0, 1.0
+            log_ratio = 0.0
             if prior.center_decay > 0.0:
                 log_ratio = -prior.center_decay * change_of_swap(metric, prior.center, a, b, place)
             for agent in bound:
                 if labels[agent] == k:
                     change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
                     log_ratio -= decays[k] * change
-            for agent in free:
-                change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
-                ratio *= 1.0 + weights[agent, k] * (times[change + most] - 1.0)
-                if ratio < 1e-200 or ratio > 1e200:
-                    log_ratio += math.log(ratio)
-                    ratio = 1.0
-            if log_ratio + math.log(ratio) < -rng.standard_exponential():
+            if metric == KENDALL and decays[k] < MODERATE:
+                up, down = growth[most + 1], growth[most - 1]
+                log_ratio += log_of_product(chances, ranks[a], ranks[b], up, down, factors)
+            else:
+                for agent in range(n_agents):
+                    if chances[agent] > 0.0:
+                        change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
+                        log_ratio += math.log1p(chances[agent] * growth[change + most])
+            if log_ratio < -rng.standard_exponential():
                 continue
             made += 1
             order[place], order[place + 1] = b, a
             centers[k, a], centers[k, b] = place + 1, place
-            for agent in free:
+            for agent in range(n_agents):
+                if chances[agent] == 0.0:
+                    continue
                 change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
-                grown = 1.0 + weights[agent, k] * (times[change + most] - 1.0)
-                weights[agent, k] *= times[change + most]
+                grown = 1.0 + chances[agent] * growth[change + most]
+                chances[agent] *= 1.0 + growth[change + most]
                 for other in range(n_groups):
-                    weights[agent, other] /= grown
+                    weights[other, agent] /= grown
     return made
 
 
@@ -129,15 +162,15 @@ def choose(key, free, weights, labels, first, last):
         if not free[agent]:
             continue
         total = 0.0
-        for k in range(weights.shape[1]):
-            total += weights[agent, k]
+        for k in range(weights.shape[0]):
+            total += weights[k, agent]
         open_stream(stream, key[0], key[1], 0, agent)
         target = uniform(stream) * total
         last_possible = 0
-        for k in range(weights.shape[1]):
-            if weights[agent, k] > 0.0:
+        for k in range(weights.shape[0]):
+            if weights[k, agent] > 0.0:
                 last_possible = k
-                target -= weights[agent, k]
+                target -= weights[k, agent]
                 if target < 0.0:
                     break
         labels[agent] = last_possible

@@ -57,7 +57,7 @@ class SharedSwaps(Move):
         groups = (state.centers, state.decays, state.errors, state.n_clusters, model.prior)
         made = int(swap_together(rng, *given, *groups))
         state.recount()
-        return Info("swaps", state.n_clusters * max(model.n_items // 3, 1), made)
+        return Info("swaps", state.n_clusters * model.n_items, made)
 
 
 @dataclasses.dataclass
@@ -77,12 +77,10 @@ class Assignments(Move):
         if np.count_nonzero(named) < 2:
             return 0
         weights = rng.standard_gamma(state.sizes_in_use - state.prior.discount)
-        norms = np.array(
-            [state.model.sums.log_z(decay) for decay in state.decays[: state.n_clusters].tolist()]
-        )
+        norms = state.log_norms[: state.n_clusters]
         offsets = np.where(named, np.log(np.maximum(weights, 1e-300)) - norms, -np.inf)
         free, before = ~pinned & named[state.labels], state.labels.copy()
-        found, distances = np.zeros((2, state.n, state.n_clusters))
+        found, distances = np.zeros((2, state.n_clusters, state.n))
         metric, key = state.model.metric, draw_key(rng)
         given = (metric, state.members, state.centers, state.decays, offsets, free, found, distances)
         per_agent = state.n_clusters * state.model.n_items
@@ -107,7 +105,7 @@ class Assignments(Move):
         )
         if has_costs.py_func(metric):
             groups = (found, state.centers, state.decays, state.model.prior)
-            swap_neighbors(rng, metric, state.members, *moving, offsets, *groups)
+            swap_neighbors(rng, metric, state.members, np.flatnonzero(~free), offsets, *groups)
         over_rows(lambda first, last: choose(key, free, found, state.labels, first, last), state.n, per_agent)
         state.sizes[: state.n_clusters] = np.bincount(state.labels, minlength=state.n_clusters)
         return int(np.count_nonzero(before != state.labels))

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from permix.bayes_mallows.chain.errors_jit import log_one
+from permix.bayes_mallows.chain.errors_jit import gain_of
 from permix.bayes_mallows.chain.labels_jit import change_of_swap
 from permix.bayes_mallows.chain.latent_jit import may_swap
 from permix.bayes_mallows.chain.places_jit import order_of
@@ -43,31 +43,28 @@ def change_of(metric, ranks, center, a, b, place, order, x):
 
 
 @kernel
-def gain_of(arrays, soft, row, ranks, a, b, level, slope, identity, state):
-    """Return ln of how much more probable statements are if a, b change places; -inf if they may not."""
-    begin, end = arrays.pair_indptr[row], arrays.pair_indptr[row + 1]
-    said = limits_by_step(arrays, row, identity)
-    firm = said.has_pairs and not soft
-    if firm or arrays.level_indptr[row + 1] > arrays.level_indptr[row]:
-        for item in range(ranks.size):
-            state.rank[item] = ranks[item]
-        order_of(state.rank, state.order)
-        limits = Limits(
-            said.low, said.high, firm, said.above_start, said.above_items, said.below_start, said.below_items
-        )
-        if not may_swap(state, limits, min(ranks[a], ranks[b]), max(ranks[a], ranks[b])):
-            return -np.inf
-    if not soft or begin == end:
-        return 0.0
-    total = 0.0
+def pairs_allow(pairs, begin, end, ranks, a, b):
+    """Whether comparisons, which a ranking agrees with, allow a and b to change places."""
+    down, up = (a, b) if ranks[a] < ranks[b] else (b, a)
+    first, last = ranks[down], ranks[up]
     for p in range(begin, end):
-        better, worse = arrays.pairs[p, 0], arrays.pairs[p, 1]
-        if better in (a, b) or worse in (a, b):
-            total -= log_one(ranks[worse] - ranks[better], level, slope)
-            above = ranks[b] if better == a else ranks[a] if better == b else ranks[better]
-            below = ranks[b] if worse == a else ranks[a] if worse == b else ranks[worse]
-            total += log_one(below - above, level, slope)
-    return total
+        better, worse = pairs[p, 0], pairs[p, 1]
+        if (better == down and ranks[worse] <= last) or (worse == up and ranks[better] >= first):
+            return False
+    return True
+
+
+@kernel
+def levels_allow(arrays, row, ranks, a, b, identity, state):
+    """Whether levels of an agent allow a and b to change places."""
+    for item in range(ranks.size):
+        state.rank[item] = ranks[item]
+    order_of(state.rank, state.order)
+    said = limits_by_step(arrays, row, identity)
+    limits = Limits(
+        said.low, said.high, False, said.above_start, said.above_items, said.below_start, said.below_items
+    )
+    return may_swap(state, limits, min(ranks[a], ranks[b]), max(ranks[a], ranks[b]))
 
 
 @kernel
@@ -79,12 +76,13 @@ def swap_together(
     n, made = rankings.shape[1], 0
     gains, changes = np.empty(labels.size), np.empty(labels.size)
     order, x, centered = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    pair_indptr, pairs, level_indptr = arrays.pair_indptr, arrays.pairs, arrays.level_indptr
     identity = np.arange(n)
     state = State(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(0, np.int64))
     for k in range(n_groups):
         for item in range(n):
             centered[centers[k, item]] = item
-        for _ in range(max(n // 3, 1)):
+        for _ in range(n):
             place = np.int64(rng.random() * (n - 1))
             a, b = centered[place], centered[place + 1]
             log_ratio = 0.0
@@ -96,15 +94,18 @@ def swap_together(
                     continue
                 ranks = rankings[ranking_of[agent]]
                 changes[agent] = decays[k] * change_of(metric, ranks, centers[k], a, b, place, order, x)
-                gains[agent] = -np.inf
-                if ranking_of[agent] >= n_known:
-                    mine = agent if errors.shape[0] > 1 else 0
-                    level, slope = errors[mine, 0], errors[mine, 1]
-                    gains[agent] = gain_of(
-                        arrays, soft, row_of[agent], ranks, a, b, level, slope, identity, state
-                    )
+                row, gains[agent] = row_of[agent], -np.inf
+                begin, end = pair_indptr[row], pair_indptr[row + 1]
+                if ranking_of[agent] >= n_known and (soft or pairs_allow(pairs, begin, end, ranks, a, b)):
+                    levels = level_indptr[row + 1] > level_indptr[row]
+                    if not levels or levels_allow(arrays, row, ranks, a, b, identity, state):
+                        mine = agent if errors.shape[0] > 1 else 0
+                        level, slope = errors[mine, 0], errors[mine, 1]
+                        gains[agent] = gain_of(pairs, begin, end, ranks, a, b, level, slope) if soft else 0.0
                 if gains[agent] == -np.inf:
                     log_ratio -= changes[agent]
+                    continue
+                if gains[agent] == 0.0:  # what is as probable either way weighs nothing
                     continue
                 high = max(gains[agent], -changes[agent])
                 gap = abs(gains[agent] + changes[agent])

@@ -46,7 +46,7 @@ def move_shares(
     """Propose shares and decays of all groups that are ``taking`` part; returns how many were accepted.
 
     ``shares`` are those of these groups, and ``weights`` P(group | ranking) of all agents, kept right for
-    those who are free; ``distances`` (agents, groups) are theirs from the centers.
+    those who are free; ``distances`` (groups, agents) are theirs from the centers.
     """
     labels, n_groups, n = members[2], shares.size, members[0].shape[1]
     order, x = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -63,12 +63,12 @@ def move_shares(
             continue
         largest, of_bound = 0, 0.0
         for at in range(free.size):
-            far[at] = distances[free[at], k]
+            far[at] = distances[k, free[at]]
             largest = max(largest, far[at])
-            own[at], rest[at], left[at] = weights[free[at], k], 0.0, 1.0
+            own[at], rest[at], left[at] = weights[k, free[at]], 0.0, 1.0
             for other in range(n_groups):
                 if other != k:  # not 1 - own, which rounding may make negative
-                    rest[at] += weights[free[at], other]
+                    rest[at] += weights[other, free[at]]
         for agent in bound:
             if labels[agent] == k:
                 of_bound += distance_of(metric, members[0][members[1][agent]], centers[k], order, x)
@@ -115,6 +115,6 @@ def move_shares(
         for at in range(free.size):
             agent = free[at]
             for other in range(n_groups):
-                weights[agent, other] *= left[at]
-            weights[agent, k] = own[at]
+                weights[other, agent] *= left[at]
+            weights[k, agent] = own[at]
     return made

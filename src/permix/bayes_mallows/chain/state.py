@@ -37,6 +37,8 @@ from permix.partitions.priors import (
     PriorTables,
 )
 
+# Taken along by what draws nothing; a new one each time would take longer than all else.
+NO_DRAWS = np.random.default_rng(0)
 MISFIT = "the checkpoint's groups are not those of these data"
 
 
@@ -179,7 +181,7 @@ class GroupState(PartitionState):
         """Compute sizes, costs and sums of distances from labels and rankings."""
         n = self.model.n_items
         gather(self.model.metric, *self.members, self.n_clusters, self.sizes, np.empty((n, n)), self.costs)
-        self.update_groups(np.random.default_rng(0), 0)
+        self.update_groups(NO_DRAWS, 0)
 
     def update_groups(self, rng: np.random.Generator, rounds: int) -> int:
         """Move centers and decays so many times; returns what changed."""
@@ -308,6 +310,9 @@ class GroupState(PartitionState):
             matrix, pattern_of = self.model.columns
             times = np.bincount(pattern_of, minlength=len(matrix)) / self.n
             self.shares = (times @ np.exp(log_weights(matrix, self.coefficients)))[: self.n_clusters]
+            return
+        if self.model.most_groups == 1:
+            self.shares = np.ones(1)
             return
         opening = float(self.prior.opening[self.n_clusters])
         given = dirichlet_given(self.prior_spec, self.sizes_in_use, rng, log_opening=opening)

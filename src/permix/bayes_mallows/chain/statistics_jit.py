@@ -11,6 +11,9 @@ import numpy as np
 from permix.kernels.distances import CAYLEY, FOOTRULE, HAMMING, KENDALL, SPEARMAN, ULAM, distance_between
 from permix.kernels.jit import kernel
 
+# Agents whose ranks, item by item, stay in the fastest memory: processors compare several in one step.
+BLOCK = 256
+
 
 @kernel
 def has_costs(metric):
@@ -81,10 +84,23 @@ def finish_costs(metric, counts, costs):
 
 
 @kernel
+def count_pairs_of(ranks, size, counts):
+    """Count who puts what above what: ``ranks`` are of so many agents, item by item."""
+    n = ranks.shape[0]
+    for item in range(n):
+        for other in range(item):
+            above, below, hits = ranks[other], ranks[item], np.int32(0)
+            for at in range(size):
+                hits += np.int32(above[at] < below[at])
+            counts[item, other] += hits
+            counts[other, item] += size - hits
+
+
+@kernel
 def gather(metric, rankings, ranking_of, labels, n_groups, sizes, counts, costs):
     """Set sizes and costs of groups from the labels; ``counts`` (n, n) is scratch for each group in turn."""
     n = rankings.shape[1]
-    order = np.empty(n, np.int64)
+    order, ranks = np.empty(n, np.int64), np.empty((n, BLOCK if metric == KENDALL else 0), np.int32)
     for k in range(n_groups):
         sizes[k] = 0
     for agent in range(labels.size):
@@ -95,14 +111,22 @@ def gather(metric, rankings, ranking_of, labels, n_groups, sizes, counts, costs)
         for item in range(n):
             for other in range(n):
                 counts[item, other] = 0.0
-        times = 0
+        size = 0
         for agent in range(labels.size):
-            if labels[agent] == k:
-                times += 1
-            following = agent + 1
-            if times and (following == labels.size or ranking_of[following] != ranking_of[agent]):
-                add_ranking(metric, rankings[ranking_of[agent]], times, order, counts)
-                times = 0
+            if labels[agent] != k:
+                continue
+            row = ranking_of[agent]
+            if metric != KENDALL:
+                add_ranking(metric, rankings[row], 1, order, counts)
+                continue
+            for item in range(n):
+                ranks[item, size] = rankings[row, item]
+            size += 1
+            if size == BLOCK:
+                count_pairs_of(ranks, size, counts)
+                size = 0
+        if size > 0:
+            count_pairs_of(ranks, size, counts)
         finish_costs(metric, counts, costs[k])
 
 

@@ -1,12 +1,8 @@
-"""How a file of votes was read, and how much people agree, each in one line."""
+"""How a file of votes was read, in one line."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import numpy as np
-
-from permix.data.labels import Array
 
 # Layouts of tables, as ``LAYOUT`` of the metadata names them.
 LAYOUTS = {
@@ -20,15 +16,16 @@ LAYOUTS = {
     "best-worst": "the best and the worst of the items shown",
     "pairs": "comparisons of two items, the one preferred and the other",
 }
-# Where the median majority is below this, people disagree about most pairs.
-NARROW = 0.6
 
 
 def how_it_was_read(votes: Any) -> str:
-    """Say the layout, what is the best in it, and which columns were set apart; "" if nothing was chosen."""
+    """Say the layout, what is the best in it, and which columns were set apart.
+
+    Of what was not read from a file of votes, and where nothing was chosen, "".
+    """
     from permix.data.io.categories import category_names
 
-    known = votes.metadata or {}
+    known = getattr(votes, "metadata", None) or {}
     layout = known.get("LAYOUT")
     said = LAYOUTS.get(layout, f"{layout}") if layout else known.get("FORMAT", "")
     named = category_names(known)
@@ -54,19 +51,3 @@ def how_it_was_read(votes: Any) -> str:
     if apart:
         parts.append(f"set apart: {', '.join(map(str, apart))}")
     return "; ".join(parts) + "."
-
-
-def median_majority(counts: Array) -> float:
-    """Return the median, over pairs that somebody compares, of the share that the majority has.
-
-    Examples
-    --------
-    >>> median_majority(np.array([[0, 3, 1], [1, 0, 2], [1, 2, 0]]))
-    0.5
-    """
-    first, second = np.triu_indices(len(counts), 1)
-    wins, losses = counts[first, second], counts[second, first]
-    compared = wins + losses > 0
-    if not compared.any():
-        return float("nan")
-    return float(np.median((np.maximum(wins, losses) / np.maximum(wins + losses, 1))[compared]))
