@@ -146,7 +146,7 @@ def test_a_twin_that_forgets_the_pinned_agents_is_rejected(distance, monkeypatch
 
     monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
     monkeypatch.setattr(moves, "swap_neighbors", forgetful)
-    n_iterations = 3000 if distance == "spearman" else 8000
+    n_iterations = 3000 if distance == "spearman" else 30_000  # draws of shares make up for some of it
     assert gaps(distance, "full", "two", n_iterations=n_iterations) > 2 * BOUND
 
 
