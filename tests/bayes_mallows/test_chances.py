@@ -66,8 +66,9 @@ def test_chances_are_how_often_agents_are_in_groups(n_components, votes, found, 
     assert np.abs(exact - counted).mean() < 0.02
 
 
-def test_a_twin_without_shares_is_rejected(found, monkeypatch):
-    alike = dataclasses.replace(found.groups, shares=np.full(len(found.groups.decays), 0.5))
+def test_a_twin_with_other_shares_is_rejected(found, monkeypatch):
+    """Both groups are about as large, so that shares left out would not be missed."""
+    alike = dataclasses.replace(found.groups, shares=np.where(found.overlap.linked == 0, 0.8, 0.2))
     counted = by_count(found, monkeypatch)
     wrong = np.abs(chances_of(found, alike) - counted).mean()
     assert wrong > 3.0 * np.abs(chances_of(found, found.groups) - counted).mean()

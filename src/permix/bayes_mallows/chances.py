@@ -37,7 +37,7 @@ def mean_chances(
     under = Under(settings, groups.centers, groups.decays, np.zeros((len(groups.decays), 2)))
     total = np.zeros((len(different), n_groups))
     for d in spaced(groups.n_draws, n_draws).tolist():
-        rows = groups.of_draw(d)
+        rows = np.arange(groups.starts[d], groups.starts[d + 1])
         logs = log_probabilities(different, under.only(rows)) + np.log(groups.shares[rows])
         chances = np.exp(logs - logs.max(axis=1, keepdims=True))
         chances /= chances.sum(axis=1, keepdims=True)

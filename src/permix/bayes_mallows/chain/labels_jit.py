@@ -29,8 +29,8 @@ LOGARITHMS, MODERATE = 16, 40.0
 
 
 @kernel
-def weigh(metric, members, centers, decays, offsets, free, weights, first, last):
-    """Write P(group | ranking) of each agent from ``first`` on, (groups, agents).
+def weigh(metric, members, centers, decays, offsets, free, weights, distances, first, last):
+    """Write P(group | ranking) of each agent from ``first`` on, (groups, agents), and distances.
 
     ``offsets`` are ln (share / Z) of groups, -inf for those that take no part; those who are not ``free``
     are in none.
@@ -50,6 +50,7 @@ def weigh(metric, members, centers, decays, offsets, free, weights, first, last)
                 continue
             block_distances(metric, members, begin, end, ranks, centers[k], order, x, far)
             for at in range(size):
+                distances[k, begin + at] = far[at]
                 block[at] = offsets[k] - decays[k] * far[at]
                 largest[at] = max(largest[at], block[at])
         for k in range(n_groups):
