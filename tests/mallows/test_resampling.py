@@ -131,7 +131,7 @@ OF_EIGHT = np.array([np.arange(8), [7, 6, 4, 5, 2, 3, 1, 0], [3, 0, 6, 1, 7, 2, 
 
 def n_inside(intervals):
     low, high = intervals.T
-    return int(((low <= SHARES) & (SHARES <= high)).sum())
+    return int(((low <= SHARES) & (high >= SHARES)).sum())
 
 
 @pytest.mark.parametrize("n_sets", [30, pytest.param(100, marks=pytest.mark.slow)])
