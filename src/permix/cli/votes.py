@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 
 import typer
 
-from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, MISSING, SHEET, Option, Source
+from permix.cli.command import (
+    BESIDE,
+    IGNORE,
+    MIN_ANSWERS,
+    MIN_SUPPORT,
+    MISSING,
+    MODERATED,
+    SHEET,
+    Option,
+    Source,
+)
 from permix.cli.stdin import spooled
 from permix.errors import DataError, PermixWarning
 from permix.registries import BALLOT_RULES
@@ -105,6 +115,7 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         choices=BALLOT_RULES["below_support"],
     ),
     "min_answers": MIN_ANSWERS,
+    "moderated": MODERATED,
     "strict": Option(
         bool,
         "PrefLib: whether a header that disagrees with the lines after it is an error [default: it is].",

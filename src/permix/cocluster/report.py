@@ -103,7 +103,7 @@ def _some(members: list[str]) -> str:
     return text
 
 
-def answer(fit: BlockFit) -> Answer:
+def answer(fit: BlockFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     n_chains = fit.draws.arrays["row_labels"].shape[0]
     judged: list[tuple[Level, str]] = [of_chains(fit.draws)]

@@ -43,5 +43,6 @@ def clean_cells(cells: Cells, rules: Any) -> Cells:
     if not audit:
         return cells
     kept = cells.take(rows, columns)
-    kept.metadata["CLEANING"] = [entry._asdict() for entry in audit]
+    done = [entry._asdict() for entry in audit]
+    kept.metadata["CLEANING"] = [*cells.metadata.get("CLEANING", ()), *done]
     return kept

@@ -55,7 +55,8 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         table with a column for each rank ``agent_column``, ``count_column``, ``ignore``. Tables and ballots:
         ``group_columns``, columns that say something of the agents, such as precinct or age, which become
         ``covariates``. For all: ``item_table``, the path of a table of attributes of items (party, color, …)
-        by name.
+        by name. Polis conversations: ``moderated``, whether statements that moderators rejected stay ("keep",
+        as where it is left out) or not ("drop").
     """
     item_table = options.pop("item_table", None)
     votes = _read(path, options)
@@ -112,8 +113,10 @@ def _polis(path: PathLike, options: Mapping[str, Any]) -> Preferences | None:
         )
     if is_polis(path) is None:
         return None
-    _refuse_options(path, [name for name in options if name not in ("group_columns", "ignore")], "polis")
-    return read_polis_votes(path, list(options.get("group_columns", ())), list(_names(options.get("ignore"))))
+    known = ("group_columns", "ignore", "moderated")
+    _refuse_options(path, [name for name in options if name not in known], "polis")
+    beside, left_out = list(options.get("group_columns", ())), list(_names(options.get("ignore")))
+    return read_polis_votes(path, beside, left_out, moderated=options.get("moderated"))
 
 
 def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
@@ -218,7 +221,7 @@ def _known_options() -> set[str]:
     """Return all that some reader takes, other than paths."""
     readers = (*READERS.values(), tables.from_frame)
     taken = {name for reader in readers for name in inspect.signature(reader).parameters}
-    return taken - {"path", "frame", "options"} | {"contest", "sheet", "item_table", *CLEANING}
+    return taken - {"path", "frame", "options"} | {"contest", "sheet", "item_table", "moderated", *CLEANING}
 
 
 def _refuse_options(path: PathLike, unknown: list[str], kind: str) -> None:
@@ -229,8 +232,9 @@ def _refuse_options(path: PathLike, unknown: list[str], kind: str) -> None:
             close = difflib.get_close_matches(name, sorted(known), 1)
             said = f"; there is {close[0]!r}" if close else f"; there are {', '.join(sorted(known))}"
             raise DataError(f"there is no option {name!r}{said}")
-    others = " or ".join(_KINDS[other] for other in ("preflib", "table", "ballots") if other != kind)
     for name in unknown:
+        takes = ("polis",) if name == "moderated" else ("preflib", "table", "ballots")
+        others = " or ".join(_KINDS[other] for other in takes if other != kind)
         with about_parameters():
             said = f" says nothing about {_KINDS[kind]}, as {path} is, but about {others}"
             raise DataError(Argument(name), said)

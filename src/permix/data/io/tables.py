@@ -211,11 +211,11 @@ def _of_polis(path: PathLike, table: Table, options: dict[str, Any]) -> Preferen
     """Read a Polis conversation from a file that is no CSV; None where the table is another."""
     from permix.data.io.polis import kind_by_names, read_polis_votes
 
-    if kind_by_names(table.names) is None or set(options) - {"group_columns", "ignore"}:
+    if kind_by_names(table.names) is None or set(options) - {"group_columns", "ignore", "moderated"}:
         return None
     given = [options.get(name, ()) for name in ("group_columns", "ignore")]
     beside, left = ([str(name)] if isinstance(name, str | int) else list(map(str, name)) for name in given)
-    return read_polis_votes(path, beside, left, table)
+    return read_polis_votes(path, beside, left, table, options.get("moderated"))
 
 
 def _table_of_file(
