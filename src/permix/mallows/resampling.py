@@ -56,7 +56,7 @@ def resampled_shares(
     if not found:  # the user stopped it
         return None
     scale = math.sqrt(min(float(begun.counts.sum()) / n_agents, 1.0))
-    return scale * np.array(found) + (1.0 - scale) * begun.mixtures[0].weights
+    return np.clip(scale * np.array(found) + (1.0 - scale) * begun.mixtures[0].weights, 0.0, 1.0)
 
 
 def _sampled(begun: Begun, n_samples: int, seed: np.random.SeedSequence, follow: Follow) -> list[Array]:
