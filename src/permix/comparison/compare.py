@@ -211,7 +211,7 @@ def _compared(
     folds, n_left = _affordable(form, candidates, folds, rng)
     engine = Engine(form, folds, entropy, asked.n_jobs, clock, asked.keep_fits, asked.executor)
     with Interrupts() as interrupts, Display(asked.progress) as display:
-        display.begin("comparing models", len(candidates) * len(folds))
+        display.begin("comparing models", len(candidates) * len(folds), alike=False)
         simple = suiting(form, table, "all")[0]
         scored, dropped = engine.run(candidates, interrupts, display)
         left_out |= dropped

@@ -173,7 +173,7 @@ def with_ballots(context: Context, *known: Any) -> Context:
 
 def data_sentences(about: Mapping[str, Rows], items: Sequence[Any] | None) -> tuple[str, ...]:
     """Say of which ballots groups tell more than they say, and which items are write-ins."""
-    from permix.data.io.marks import is_write_in
+    from permix.data.io.marks import is_several_write_ins
 
     said = []
     longest = longest_of(about)
@@ -193,7 +193,9 @@ def data_sentences(about: Mapping[str, Rows], items: Sequence[Any] | None) -> tu
                 "and nothing of the order of the others, which the model takes from agents who say more."
             )
     written = [
-        in_a_list(shown(item, 40)) for item in items or () if isinstance(item, str) and is_write_in(item)
+        in_a_list(shown(item, 40))
+        for item in items or ()
+        if isinstance(item, str) and is_several_write_ins(item)
     ]
     if written:
         one = "stands" if len(written) == 1 else "stand"

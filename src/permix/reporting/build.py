@@ -46,8 +46,8 @@ NO_BETTER = (
     "intervals below say how sure sizes are if they do."
 )
 OTHER_MODELS = (
-    "Other models may divide the same data otherwise, and a plain list of the answers may predict better "
-    "than any of them: permix compare, with the data, says."
+    "Other models may divide the same data otherwise, and a simple description, such as a plain list of the "
+    "answers, may predict better than any of them: permix compare, with the data, says."
 )
 
 

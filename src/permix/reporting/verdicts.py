@@ -129,7 +129,7 @@ def of_baselines(fit: Any) -> list[Judged]:
     own = float(fit.log_likelihood) / int(fit.counts.sum())
     # The shares of equal answers know the agents who were fitted by heart: to fall behind them says nothing.
     told = {name: score for name, score in scores.items() if name != MEMORIZED}
-    said = in_words(own, told, "What an agent says")
+    said = in_words(own, told, "Under this model, what an agent says")
     if fit.components.n_components > 1 and own - scores["one group"] < LEAST_GAIN:
         return [("care", f"The groups explain hardly more than one group does. {said}")]
     return [("good", said)]
