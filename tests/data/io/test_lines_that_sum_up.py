@@ -43,7 +43,9 @@ def test_a_maximum_above_the_ratings_is_no_agent(tmp_path):
 def test_statistics_are_known_by_their_numbers_where_agents_have_names(tmp_path):
     rng = np.random.default_rng(1)
     values = rng.integers(1, 10, (9, 4))
-    lines = "".join(f"{name},{','.join(map(str, row))}\n" for name, row in zip("ABCDEFGHI", values, strict=True))
+    lines = "".join(
+        f"{name},{','.join(map(str, row))}\n" for name, row in zip("ABCDEFGHI", values, strict=True)
+    )
     head = "Judge,w,x,y,z\n"
     for name, row in {
         "Mittel": values.mean(axis=0),

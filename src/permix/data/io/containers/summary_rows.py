@@ -1,9 +1,9 @@
 """Lines at the end or the beginning of a table that sum up all others: means, deviations, winners.
 
-Taken for agents they would vote. What tells is their content: the line holds the mean (deviation, sum, largest,
-smallest number, …) of each column as computed, or its name is a word where all other lines are numbered. The
-first are left out by the caller with a warning, and so are the second where the name says what they are; of
-other names the user is asked.
+Taken for agents they would vote. What tells is their content: the line holds the mean (deviation, sum,
+largest, smallest number, …) of each column as computed, or its name is a word where all other lines are
+numbered. The first are left out by the caller with a warning, and so are the second where the name says what
+they are; of other names the user is asked.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def n_by_name(
 ) -> int:
     """Return how many lines at the end, or the beginning, are called statistics where others are numbered.
 
-    Lines of other names are asked about. Agents with names may be called as lines of results are: that is said.
+    Lines of other names are asked about. Where agents have names, one may be called as lines of results are:
+    that is said.
     """
     if not rows or len(rows[0]) < 2 or _PLACE.fullmatch(plain(rows[0][0])):
         return 0
@@ -131,8 +132,8 @@ def _warn_of_results(path: PathLike, number: int, row: Sequence[str], unit: str)
     """Say that the last line is called as one of results is, and is read all the same."""
     if _word(row[0]) in _OF_RESULTS:
         warnings.warn(
-            f"{path}: {unit} {number} is called {shorten(row[0], 40)!r}, as a line of results is, and is read "
-            "like all others; take it out if it sums them up",
+            f"{path}: {unit} {number} is called {shorten(row[0], 40)!r}, as a line of results is, and is "
+            "read like all others; take it out if it sums them up",
             PermixWarning,
             stacklevel=6,
         )
@@ -143,7 +144,7 @@ def _word(entry: str) -> str:
 
 
 def _are_numbered(rows: Sequence[Sequence[str]], fewest: int = _FEWEST_OTHERS) -> bool:
-    """Whether the first entries of all lines are numbers, or one word with numbers after it: ``T1``, ``T2``."""
+    """Whether the first entries of all lines are numbers, or a word with numbers: ``T1``, ``T2``."""
     if len(rows) < fewest:
         return False
     before: set[str] = set()

@@ -173,9 +173,7 @@ def end_of(
     return last
 
 
-def _n_that_sum_up(
-    path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]], unit: str
-) -> int:
+def _n_that_sum_up(path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]], unit: str) -> int:
     """Return how many of the last lines sum up the others, and say which."""
     n = n_summing_up(rows)
     n += n_by_name(path, numbers[: len(rows) - n], rows[: len(rows) - n], unit)
