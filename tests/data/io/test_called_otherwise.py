@@ -200,3 +200,27 @@ def test_a_column_called_ranking_may_list_items(read):
     with pytest.raises(DataError, match="layout='orders' and ignore='Who'"):
         read(text, header=True)
     assert read(text, layout="orders", ignore="Who", header=True).orders.shape == (4, 3)
+
+
+# -- weights ------------------------------------------------------------------------------------------------
+
+
+THERMO = "respid,weight,biden,trump\n1,{},90,20\n2,{},10,85\n3,{},30,50\n"
+
+
+@pytest.mark.parametrize("weights", [("2.105", "1.852", "1.000"), ("2.1", "1.85", "1")])
+def test_weights_of_a_survey_are_no_counts(read, weights):
+    text = THERMO.format(*weights)
+    with pytest.raises(DataError, match="no counts.*ignore='weight'") as caught:
+        read(text, layout="ratings", count_column="weight")
+    assert "1,000" not in str(caught.value)
+    assert read(text, layout="ratings", ignore="weight").n_agents == 3
+
+
+def test_an_agent_of_each_row_is_one_agent(read):
+    text = THERMO.format(2105, 1852, 1000)
+    with pytest.raises(DataError, match="4,957 agents of 3.*count_column='weight'.*ignore='weight'"):
+        read(text, layout="ratings")
+    assert read(text, layout="ratings", count_column="weight").n_agents == 4957
+    # Rows that stand for many agents, whom nobody names, are read.
+    assert read(text.replace("respid", "precinct"), layout="ratings", ignore="precinct").n_agents == 4957

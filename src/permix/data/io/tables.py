@@ -39,7 +39,7 @@ from permix.data.io.headers import (
     warn_of_no_header,
 )
 from permix.data.io.layouts import comparisons, detection, lists, no_items, turning
-from permix.data.io.layouts.counts import counts_of, refuse_what_may_count
+from permix.data.io.layouts.counts import counts_of, refuse_weights_of_agents, refuse_what_may_count
 from permix.data.io.layouts.long import (
     FILL,
     agents_of_rows,
@@ -339,6 +339,8 @@ def from_table(
     counts: Array = np.ones(table.n_rows, dtype=np.int64)
     if count is not None:
         table, counts, counted = counts_of(table, count)
+        if agent is not None and count_column is None:
+            refuse_weights_of_agents(table, agent, count, counts)
         beside = {name: column[counted] for name, column in beside.items()}
     covariates = from_text(beside)
     if missing is not None:

@@ -404,7 +404,11 @@ def _refuse_one_that_is_no_rank(table: Table, wide: list[int], ranks: Array) -> 
         if first_row_that_is_no_ranking(np.delete(ranks, at, axis=1)) is None:
             name = table.names[wide[at]]
             count = Argument("count_column", name)
-            counts = ("If it counts agents, say ", count) if whole[at] else ("Weights must be whole numbers",)
+            counts = (
+                ("If it counts agents, say ", count)
+                if whole[at]
+                else ("Counts are whole numbers, and weights of a survey are not read",)
+            )
             raise DataError(
                 f"{table.source}: all columns but {name!r} are ranks. ",
                 *(*counts, "; if it names them, ", Argument("agent_column", name)),
