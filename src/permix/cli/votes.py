@@ -50,6 +50,17 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         ("--item",),
         metavar="COLUMN",
     ),
+    "rename": Option(
+        list[str],
+        "Column of a table that is read as if it were called otherwise, such as essay=item or mark=rating. "
+        "May be repeated.",
+        metavar="OLD=NEW",
+    ),
+    "transpose": Option(
+        bool,
+        "Turn a table around: a row is an item, named in the first column, and each other column an agent.",
+        ("--transpose/--no-transpose",),
+    ),
     "on_cycle": Option(
         str,
         "Agents whose comparisons contradict each other: error, drop, or keep.",
@@ -157,6 +168,8 @@ class ReadOptions(NamedTuple):
         if file.suffix == ".permix":
             raise DataError(f"{file} is a fitted model, not a file of votes; see permix summary {file}")
         chosen = dict(self.given)
+        if "rename" in chosen:
+            chosen["rename"] = _renaming(chosen["rename"])
         order = chosen.get("categories")
         if order is not None:
             named = plain_suffix(file) == "cat" or chosen.get("layout") == "ratings"
@@ -192,6 +205,14 @@ class ReadOptions(NamedTuple):
             self.kept.ids, self.kept.covariates = ids, votes.covariates
             _warn_of_rows_left_out(self.file, votes)
         return ids
+
+
+def _renaming(said: list[str]) -> dict[str, str]:
+    """Return new names of columns by their old ones."""
+    parted = [each.rpartition("=") for each in said]
+    if not all(old and new for old, _, new in parted):
+        raise typer.BadParameter("--rename is OLD=NEW, such as --rename essay=item")
+    return {old: new for old, _, new in parted}
 
 
 class Votes(NamedTuple):

@@ -43,6 +43,6 @@ def clean_cells(cells: Cells, rules: Any) -> Cells:
     if not audit:
         return cells
     kept = cells.take(rows, columns)
-    done = [entry._asdict() for entry in audit]
-    kept.metadata["CLEANING"] = [*cells.metadata.get("CLEANING", ()), *done]
+    before = cells.metadata.get("CLEANING", ())
+    kept.metadata["CLEANING"] = [*before, *(entry._asdict() for entry in audit)]
     return kept

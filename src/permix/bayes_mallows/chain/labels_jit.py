@@ -137,7 +137,8 @@ def swap_neighbors(rng, metric, members, bound, offsets, weights, centers, decay
                 for agent in range(n_agents):
                     if chances[agent] > 0.0:
                         change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
-                        log_ratio += math.log1p(chances[agent] * growth[change + most])
+                        chance = min(chances[agent], 1.0)  # rounding may make it more, and the factor negative
+                        log_ratio += math.log1p(chance * growth[change + most])
             if log_ratio < -rng.standard_exponential():
                 continue
             made += 1
@@ -147,7 +148,7 @@ def swap_neighbors(rng, metric, members, bound, offsets, weights, centers, decay
                 if chances[agent] == 0.0:
                     continue
                 change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
-                grown = 1.0 + chances[agent] * growth[change + most]
+                grown = 1.0 + min(chances[agent], 1.0) * growth[change + most]
                 chances[agent] *= 1.0 + growth[change + most]
                 for other in range(n_groups):
                     weights[other, agent] /= grown

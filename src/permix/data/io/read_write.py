@@ -51,7 +51,8 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         Passed on. For all: the rules of :func:`permix.clean`. PrefLib files and tables: ``unlisted`` (left
         out, "unknown" for ratings and "below" for all else). PrefLib files: ``strict``, ``categories``.
         Tables: ``layout``, ``items``, ``agent_column``, ``count_column``, ``on_cycle``, ``ignore``,
-        ``delimiter``, ``header``, ``ties``, ``missing``, ``sheet``. Ballots: ``contest``, ``sheet``, and of a
+        ``delimiter``, ``header``, ``ties``, ``missing``, ``sheet``, ``rename``,
+        ``transpose``. Ballots: ``contest``, ``sheet``, and of a
         table with a column for each rank ``agent_column``, ``count_column``, ``ignore``. Tables and ballots:
         ``group_columns``, columns that say something of the agents, such as precinct or age, which become
         ``covariates``. For all: ``item_table``, the path of a table of attributes of items (party, color, …)
@@ -159,7 +160,7 @@ PROFILE_WRITERS = {"abif": write_abif, "blt": write_blt}
 def _says_layout(options: Mapping[str, Any]) -> bool:
     """Whether the caller has said how a table is to be read."""
     return (
-        any(options.get(name) for name in ("delimiter", "items", "item_columns"))
+        any(options.get(name) for name in ("delimiter", "items", "item_columns", "rename", "transpose"))
         or options.get("layout", "auto") != "auto"
         or options.get("header") is not None
     )
