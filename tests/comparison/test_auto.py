@@ -161,7 +161,9 @@ def test_answers_without_order_are_told(few_models, run, tmp_path):
     found.save(file)
     text = permix.report(file, format="md", checks=False, progress=False)
     answer = text.partition("## The answer")[2].partition("##")[0]
-    assert answer.strip().startswith("No model predicts agents that were held out")
+    brief, _, said = answer.strip().partition("\n\n")
+    assert "**Not yet.** Groups of a model that predicts no better than a simple description" in brief
+    assert said.startswith("No model predicts agents that were held out")
     assert found.comparison.no_better in run("summary", file)[1].replace("\n", " ")
 
 

@@ -8,7 +8,7 @@ import pytest
 import permix
 from permix import Rankings
 from permix.estimators.preference_input import as_preferences
-from permix.reporting.ballots import data_sentences, evidence, gaps, typical_of
+from permix.reporting.ballots import data_sentences, evidence, gaps, longest_of, typical_of
 from permix.reporting.context import Context
 
 ORDERS = [[0, 1, 2], [1, 0, 2], [2, 1, 0], [2, 0, 1]]
@@ -61,3 +61,14 @@ def test_items_that_stand_for_many_names_are_told():
     assert "UWI and Write-in stand for" in data_sentences({}, ("UWI", "Write-in"))[0]
     assert data_sentences({}, ("Ann", "Bo")) == ()
     assert data_sentences({}, None) == ()
+
+
+def test_lists_have_the_same_length_however_they_are_read():
+    """Checks read rankings as preferences: nobody becomes the last of a center by that."""
+    votes = permix.Rankings.from_orders([["a", "b"], ["c"], ["d", "a"], ["e"]], items=list("abcde"))
+    as_read, as_checked = gaps(votes), gaps(permix.Preferences.from_rankings(votes))
+    assert longest_of({"data": as_read}) == longest_of({"data": as_checked}) == 2
+    full = permix.Rankings.from_orders([list("abcde"), list("edcba")])
+    assert longest_of({"data": gaps(permix.Preferences.from_rankings(full))}) is None
+    pairs = permix.Preferences.from_pairs([("u", "a", "b"), ("v", "b", "c")])
+    assert longest_of({"data": gaps(pairs)}) is None

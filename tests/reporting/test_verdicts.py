@@ -136,7 +136,7 @@ def test_data_are_held_against_a_fit_where_that_is_quick(monkeypatch):
     data = _as_fitted(fit, EXAMPLES["MallowsMixture"].data())
     quick = checks_of(fit, data)
     assert quick["checks"] == kept_checks(checks_section(fit, Context("", data=data))[1])
-    monkeypatch.setattr("permix.reporting.check_sections.QUICK_ENTRIES", 1)
+    monkeypatch.setattr("permix.reporting.check_sections.QUICK_PAIRS", 1)
     assert checks_of(fit, data) == {}
 
 

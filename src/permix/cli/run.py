@@ -282,6 +282,12 @@ def _finish(
         fit = command.function("with_baselines")(fit, data)
         write_model(fit, targets.output, about)
         note(targets.output)
+    if targets.report is None and not (partial or interrupted):  # a report makes them, too
+        checks = part("permix.reporting.build:checks_of")(fit, getattr(data, "table", None))
+        if checks:
+            about |= checks
+            write_model(fit, targets.output, about)
+            note(targets.output)
     if targets.labels is not None and not partial:
         write_csv(_with_known(command.function("labels")(fit, data), data), targets.labels)
         note(targets.labels)
@@ -296,12 +302,6 @@ def _finish(
         note(targets.report)
         if kept:  # it has held the data against the model, too
             about |= kept
-            write_model(fit, targets.output, about)
-            note(targets.output)
-    if "checks" not in about and not (partial or interrupted):
-        checks = part("permix.reporting.build:checks_of")(fit, getattr(data, "table", None))
-        if checks:
-            about |= checks
             write_model(fit, targets.output, about)
             note(targets.output)
     with Display(None) as display:

@@ -112,7 +112,11 @@ class ModelComparison:
     def no_better(self) -> str:
         """That no model is better than the best baseline, in words; empty where one is."""
         gain, error = paired(self.entries[0], self.simple, self.counts)
-        return "" if self.beats_baseline else no_better(FORMS[self.form], gain < -CLEARLY * error)
+        if self.beats_baseline:
+            return ""
+        name = self.simple.label.removesuffix(BASELINE)
+        which = f" ({'a plain list of the answers with their shares' if name == 'empirical' else name})"
+        return f"{no_better(FORMS[self.form], gain < -CLEARLY * error)}{which}"
 
     def __repr__(self) -> str:
         shown = self.table[

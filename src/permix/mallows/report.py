@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from permix.data.labels import Array
+from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.known import labels_of
 from permix.estimators.wording import part_of_all
 from permix.mallows.results import RECURS, MallowsFit, climbing_iterations, remarks
@@ -59,6 +60,7 @@ def found_groups(fit: MallowsFit) -> RankedGroups:
                     ("dispersion", dispersion_text(float(mixture.dispersions[k]), mixture.distance)),
                     (FACTS[mixture.distance], f"{distance:.1f} of {most:,}"),
                 ),
+                first=_first(mixture, k),
             )
         )
 
@@ -77,6 +79,16 @@ def found_groups(fit: MallowsFit) -> RankedGroups:
         probabilities=fit.probabilities,
         counts=counts,
     )
+
+
+def _first(mixture: MallowsComponents, k: int) -> Array | None:
+    """Return how probably a member puts each item first, where that needs no draws: by repeated insertion."""
+    if mixture.distance != "kendall":
+        return None
+    weights = float(mixture.dispersions[k]) ** np.arange(mixture.n_items)
+    found = np.empty(mixture.n_items)
+    found[mixture.centers[k]] = weights / weights.sum()
+    return found
 
 
 def _what_intervals_hold(fit: MallowsFit) -> str:

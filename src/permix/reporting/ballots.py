@@ -122,6 +122,9 @@ def gaps(table: Any) -> list[dict[str, str]]:
             full = int(counts[rated >= n_items - 1].sum())
             said["agents who rank or rate all items"] = f"{full:,} ({percent(full / n_agents)})"
             said["items ranked or rated, on average"] = number(float(np.average(rated, weights=counts)))
+            if full < n_agents and not pairs.sum() and table.rest_below.all():  # lists, as rankings are
+                said[LENGTHS] = f"{int(rated.min())} and {int(rated.max())} items"
+                said[UNLISTED] = BELOW
         if pairs.sum():
             said["comparisons by an agent, on average"] = number(float(np.average(pairs, weights=counts)))
         silent = int(counts[(rated == 0) & (pairs == 0)].sum())

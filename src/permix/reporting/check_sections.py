@@ -15,8 +15,8 @@ from permix.reporting.content import Block, Figure, Note, Paragraph, Section, Ta
 from permix.reporting.context import Context, Rows
 from permix.reporting.words import capital, listed, number, one_digit, percent, shown
 
-# Entries of the data, of so many agents at most, that checks are made of after every fit.
-QUICK_ENTRIES, MOST_AGENTS = 50_000, 4000
+# Cells of a matrix, and agents × pairs of items of votes, that checks take a second or so for.
+QUICK_CELLS, QUICK_PAIRS, MOST_AGENTS = 50_000, 500_000, 4000
 # Numbers of an aspect that a picture has.
 MOST_NUMBERS = 12
 # Bars on one axis are at most so many times as long as others; beyond so many bars, dots stand at the end.
@@ -66,12 +66,12 @@ def kept_checks(found: FitChecks) -> Rows:
 
 
 def is_quick(fit: Any) -> bool:
-    """Say whether a check takes a second or so: it does of so many entries of what agents or rows say."""
+    """Say whether a check takes a second or so: it does of so many cells, or pairs of items."""
     items = getattr(fit, "items", None) or items_of(fit)
     if items is None:
-        return math.prod(getattr(fit, "shape", (QUICK_ENTRIES,))) <= QUICK_ENTRIES
+        return math.prod(getattr(fit, "shape", (QUICK_CELLS,))) <= QUICK_CELLS
     n = getattr(fit, "n_agents", MOST_AGENTS)
-    return min(n, MOST_AGENTS) * len(items) <= QUICK_ENTRIES
+    return min(n, MOST_AGENTS) * math.comb(len(items), 2) <= QUICK_PAIRS
 
 
 def _checks(found: FitChecks) -> list[Block]:

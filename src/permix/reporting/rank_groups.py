@@ -38,6 +38,7 @@ class RankedGroup(NamedTuple):
     places: tuple[Array, Array] | None = None
     found: int | None = None  # in how many chains, or restarts, it was found
     facts: tuple[tuple[str, str], ...] = ()  # what else is known of it: what, and how much
+    first: Array | None = None  # P(a member puts each item first); None where rankings have to be drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +178,9 @@ class RankedGroups:
     @cached_property
     def first(self) -> Array:
         """Share of the members of every group that put every item first."""
+        known = [group.first for group in self.groups if group.first is not None]
+        if len(known) == len(self.groups):
+            return np.array(known)
         return np.array([(ranks == 0).mean(axis=0) for ranks in self._ranks])
 
     @cached_property

@@ -77,7 +77,8 @@ def _side_by_side(found: RankedGroups, groups: range) -> Table:
         texts = [_place(found, float(p)) if has else "–" for p, has in zip(places, listed, strict=True)]
         rows.append((found.names[item], *texts))
         tints = [
-            shade_of(-float(p), -n, -1.0) if has else None for p, has in zip(places, listed, strict=True)
+            shade_of(-float(p), -n, -1.0) if has and round(float(p)) <= found.n_told else None
+            for p, has in zip(places, listed, strict=True)
         ]
         shades.append((None, *tints))
     some = "" if len(items) == n else f" The {len(items)} items at the top of the centers, of {n:,}."
