@@ -46,7 +46,7 @@ _POSITION = re.compile(
 )
 _RANKS = Argument("layout", "ranks")
 _OR_NAME_IT = (", or name it with ", Argument("agent_column"), " or ", Argument("count_column"))
-_MANY_ROWS = 20
+_MANY_ROWS, _FEW_ROWS = 20, 4
 _MATRIX = (
     "; the matrix is described by --layout long, and permix fit cocluster --layout long finds its groups"
 )
@@ -88,6 +88,8 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     a stranger is noticed anyway.
     """
     _refuse_several_series(table, wide)
+    if not named_items:
+        _refuse_several_questions(table, wide)
     _refuse_the_worst(table, wide)
     # Columns that nobody named are called 1, 2, …, which tells nothing.
     places = [] if table.numbered else [place for place in wide if is_place(table.names[place])]
@@ -151,6 +153,25 @@ def _refuse_several_series(table: Table, wide: list[int]) -> None:
             "read one with ",
             Argument("contest", names[0]),
             *(", or leave out the columns of the others, such as ", Argument("ignore", last)),
+        )
+
+
+def _refuse_several_questions(table: Table, wide: list[int]) -> None:
+    """Refuse columns that share no entry, each of which holds some several times: answers to questions."""
+    if len(wide) < 2 or table.n_rows < _FEW_ROWS or table.numbered:
+        return
+    if any(is_place(table.names[place]) or plain(table.names[place]) in LONG_RANKS for place in wide):
+        return
+    found = [_entries(table, place) for place in wide]
+    n_given = [int(np.count_nonzero(~missing_mask(table.columns[place]))) for place in wide]
+    again = all(len(each) < n for each, n in zip(found, n_given, strict=True))
+    if again and len(set().union(*found)) == sum(map(len, found)):
+        raise DataError(
+            f"{table.source}: no entry of column {table.names[wide[0]]!r} stands in "
+            f"{table.names[wide[1]]!r}, so they are answers to several questions, as it seems, and no first "
+            "and second choice. Read one, and leave out the others with ",
+            Argument("ignore", table.names[wide[1]]),
+            "; if they are choices, call the columns pos1, pos2, …",
         )
 
 
