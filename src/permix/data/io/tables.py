@@ -6,7 +6,7 @@ Four layouts, detected by the rules in :mod:`permix.data.io.layouts.detection` o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -39,8 +39,8 @@ from permix.data.io.headers import (
     warn_of_lone_name,
     warn_of_no_header,
 )
-from permix.data.io.layouts import comparisons, detection, lists, no_items
-from permix.data.io.layouts.counts import counts_of, refuse_what_may_count
+from permix.data.io.layouts import comparisons, detection, lists, no_items, turning
+from permix.data.io.layouts.counts import counts_of, refuse_weights_of_agents, refuse_what_may_count
 from permix.data.io.layouts.doubtful_entries import (
     refuse_codes_in_columns,
     refuse_counted_notes,
@@ -56,6 +56,7 @@ from permix.data.io.layouts.long import (
     refuse_ranks_beyond,
     without_marks,
 )
+from permix.data.io.layouts.pair_words import opposed
 from permix.data.io.layouts.wide import (
     read_orders,
     read_ranks,
@@ -96,6 +97,8 @@ def from_frame(
     categories: Iterable[str] | None = None,
     missing: Missing = None,
     item_columns: Label | Iterable[Label] = (),
+    rename: Mapping[str, str] | None = None,
+    transpose: bool = False,
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -145,6 +148,11 @@ def from_frame(
     item_columns : name or sequence of names
         Columns that are items though they are called as something else is, such as Weight, Votes or
         Education, where each column is an item.
+    rename : mapping of str to str, optional
+        Columns that are read as though they were called otherwise: ``{"essay": "item"}``.
+    transpose : bool
+        Whether to turn the table around first: each row is an item, named in the first column, and each other
+        column an agent.
 
     Returns
     -------
@@ -162,7 +170,9 @@ def from_frame(
     """
     table = Table.of_frame(frame)
     about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns, contest, categories)
-    votes: Rankings | Preferences = from_table(table, layout, items, *about, missing, item_columns)
+    votes: Rankings | Preferences = from_table(
+        table, layout, items, *about, missing, item_columns, rename, transpose
+    )
     return votes
 
 
@@ -218,11 +228,11 @@ def _of_polis(path: PathLike, table: Table, options: dict[str, Any]) -> Preferen
     """Read a Polis conversation from a file that is no CSV; None where the table is another."""
     from permix.data.io.polis import kind_by_names, read_polis_votes
 
-    if kind_by_names(table.names) is None or set(options) - {"group_columns", "ignore"}:
+    if kind_by_names(table.names) is None or set(options) - {"group_columns", "ignore", "moderated"}:
         return None
     given = [options.get(name, ()) for name in ("group_columns", "ignore")]
     beside, left = ([str(name)] if isinstance(name, str | int) else list(map(str, name)) for name in given)
-    return read_polis_votes(path, beside, left, table)
+    return read_polis_votes(path, beside, left, table, options.get("moderated"))
 
 
 def _table_of_file(
@@ -276,6 +286,8 @@ def from_table(
     categories: Iterable[str] | None = None,
     missing: Missing = None,
     item_columns: Label | Iterable[Label] = (),
+    rename: Mapping[str, str] | None = None,
+    transpose: bool = False,
     note: dict[str, Any] | None = None,
     marks: bool = False,
 ) -> Any:
@@ -286,8 +298,14 @@ def from_table(
     an item twice, are returned as Ballots.
     """
     note = {} if note is None else note
-    table, beside = table.without(ignore).set_apart(group_columns)
+    table = turning.renamed(table, rename or {}).without(ignore)
+    table, beside = (turning.transposed(table) if transpose else table).set_apart(group_columns)
     table = with_items(table, item_columns)
+    sides = opposed(table.names) if layout in ("auto", "pairs") else None
+    if sides is not None and not (table.places("better") and table.places("worse")):
+        table = turning.renamed(
+            table, {str(table.names[sides[0]]): "better", str(table.names[sides[1]]): "worse"}
+        )
     column = _contest_column(table, layout, agent_column, count_column, contest)
     if column is not None:
         named = {name: name for name in column.contests}
@@ -337,6 +355,8 @@ def from_table(
     counts: Array = np.ones(table.n_rows, dtype=np.int64)
     if count is not None:
         table, counts, counted = counts_of(table, count)
+        if agent is not None and count_column is None:
+            refuse_weights_of_agents(table, agent, count, counts)
         beside = {name: column[counted] for name, column in beside.items()}
     covariates = from_text(beside)
     if missing is not None:
@@ -393,7 +413,9 @@ def from_table(
             audit = [*(entry._asdict() for entry in left_out), *found.metadata.get("CLEANING", ())]
             found = found._replaced(metadata={**found.metadata, "CLEANING": audit})
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
-    if layout in ("auto", "ranks") and not is_long and not _are_places(table, wide):
+    paired = bool(table.places("better") and table.places("worse"))
+    of_pairs = layout == "auto" and (paired or comparisons.detect(table, agent) is not None)
+    if layout in ("auto", "ranks") and not is_long and not of_pairs and not _are_places(table, wide):
         table = rank_words.with_ranks(table, wide, layout)
     if layout == "auto" and is_long and agent is not None:
         no_items.warn_of_either_direction(table, agent, table.places("rating")[0], are_ranks=False)
@@ -414,6 +436,7 @@ def from_table(
         if agent_column is None and comparisons.holds_answers(table, layout, agent):
             agent, note["TABLE"]["agent"] = None, None
         stated = comparisons.compared(table, layout, agent, ties, counts)
+        note["TABLE"] |= _unread(table, wide, comparisons.columns_read(table, layout))
         found = read_compared(table, names, agent, counts, stated, on_cycle)
         if not covariates:
             return found

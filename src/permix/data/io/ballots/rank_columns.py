@@ -372,8 +372,9 @@ def _counts(source: Source, numbers: Sequence[int], weights: Sequence[str] | Non
     for row, entry in enumerate(weights):
         if found[entry] < 0:
             raise DataError(
-                f"{source.path}, line {numbers[row]}: the weight {entry!r} is not a whole number from 0 on; "
-                "multiply all by the same number, or round"
+                f"{source.path}, line {numbers[row]}: the weight {entry!r} is not a whole number from 0 on, "
+                "and so does not count ballots; fit without such weights: leave the column out with ",
+                Argument("ignore"),
             )
     return np.fromiter(map(found.__getitem__, weights), np.int64, n_rows)
 
