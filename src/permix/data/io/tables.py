@@ -57,6 +57,7 @@ from permix.data.io.layouts.long import (
     without_marks,
 )
 from permix.data.io.layouts.pair_words import opposed
+from permix.data.io.layouts.questions import one_of_several_series
 from permix.data.io.layouts.wide import (
     read_orders,
     read_ranks,
@@ -322,7 +323,7 @@ def from_table(
         note["TABLE"] |= {"contest": chosen, "contest column": column.name}
     elif contest is not None or layout in ("auto", "orders"):
         known = {agent_column, count_column}
-        series = detection.one_of_several_series(table, contest, known)
+        series = one_of_several_series(table, contest, known)
         if series is not None:
             table, note["TABLE"]["contest"], contest = *series, None
     if layout in ("auto", "orders", "ranks", "ratings"):
