@@ -30,7 +30,7 @@ def test_how_the_file_was_read_is_one_line(tmp_path, layout, said):
     rows = "".join(f"p{k},{1 + k % 3},{1 + (k + 1) % 3},{1 + (k + 2) % 3}\n" for k in range(9))
     file.write_text(f"who,tea,milk,cola\n{rows}")
     words = ("--layout", layout, "--agent-column", "who")
-    line = f"Read as: {said}; who names the agents."
+    line = f"Read as: {said}, over tea, milk and cola; who names the agents."
     assert consensus(file, *words).splitlines()[0] == line
     assert json.loads(consensus(file, *words, "--json"))["read_as"] == line
 
@@ -39,7 +39,9 @@ def test_columns_set_apart_are_named(tmp_path):
     file = tmp_path / "votes.csv"
     file.write_text("age,tea,milk\n" + "".join(f"{20 + k},{1 + k % 2},{2 - k % 2}\n" for k in range(9)))
     out = consensus(file, "--layout", "ranks", "--group-column", "age")
-    assert out.startswith("Read as: a column for each item with its rank, 1 is the best; set apart: age.")
+    assert out.startswith(
+        "Read as: a column for each item with its rank, 1 is the best, over tea and milk; set apart: age."
+    )
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9])

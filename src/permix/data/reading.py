@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+# Columns that are named where each is an item.
+_FEW_ITEMS = 8
 # Layouts of tables, as ``LAYOUT`` of the metadata names them.
 LAYOUTS = {
     "ranks": "a column for each item with its rank, 1 is the best",
@@ -37,7 +39,14 @@ def how_it_was_read(votes: Any) -> str:
     table = found if isinstance(found, dict) else {}
     if table.get("from") is not None and layout == "ratings" and not named:
         said = f"ratings from {table['from']:g} to {table['to']:g}, the highest is the best"
+    items = [str(name) for name in getattr(votes, "items", ())]
+    if table.get("items are columns") and len(items) <= _FEW_ITEMS:
+        said += f", over {', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else f", over {items[0]}"
     parts = [f"Read as: {said}"]
+    if table.get("not ranked"):
+        words = [word for word in table["not ranked"] if word]
+        some = f" ({', '.join(words)})" if words else ""
+        parts.append(f"items not ranked{some} are below those that are")
     if table.get("agent"):
         parts.append(f"{table['agent']} names the agents")
     if table.get("count"):

@@ -53,7 +53,7 @@ def test_counted_lines_below_lists_are_asked_about(read):
         "ranking,count\nAnn>Bo>Cy,10\nBo>Ann>Cy,7\nTurnout,17\n",
         "count,ranking\n10,Ann>Bo\n7,Bo>Ann\n170,All\n",
     ):
-        with pytest.raises(DataError, match="line 4: '(Turnout|All)' stands alone below all others"):
+        with pytest.raises(DataError, match=r"line 4: '(Turnout|All)' stands alone below all others"):
             read(text)
 
 
@@ -167,3 +167,66 @@ def test_votes_that_were_given_twice_are_said_beside_a_time(read):
     text = "voter,rank1,rank2,{}\n1,Ann,Bo,2024-01-01 10:00\n1,Bo,Ann,2024-01-01 11:00\n2,Bo,Ann,2024-01-02\n"
     with pytest.warns(PermixWarning, match="1 ballot has the id of another, such as '1'"):
         assert read(text.format("timestamp")).n_agents == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "email,time,rank1,rank2\na@x,10:00,Ann,Bo\na@x,10:05,Bo,Ann\nb@x,11:00,Bo,Ann\n",
+        "Timestamp,Username,Rank [Tea],Rank [Milk]\n2024/01/05 10:11,a@x,1st,2nd\n"
+        "2024/01/05 10:12,a@x,2nd,1st\n2024/01/05 10:13,b@x,2nd,1st\n",
+    ],
+)
+def test_somebody_with_several_rows_is_said(read, text):
+    with pytest.warns(PermixWarning, match="1 row is of somebody who has another, such as 'a@x'"):
+        assert read(text).n_agents == 3
+
+
+def test_agents_with_several_lists_are_said(read):
+    with pytest.warns(PermixWarning, match="agent 1 has a row already"):
+        assert read("id,ranking\n1,Ann>Bo\n1,Bo>Ann\n2,Bo>Ann\n").n_agents == 3
+
+
+RANKED = "{},Ann,Bo,Cy\n4,1,2,3\n4,2,1,3\n4,3,1,2\n4,1,3,2\n"
+
+
+@pytest.mark.parametrize("name", ["grade", "wave", "region"])
+def test_a_column_that_never_differs_is_asked_about(read, name):
+    with pytest.raises(DataError, match=f"column '{name}' holds 4 in every row: it could be an item"):
+        read(RANKED.format(name))
+    assert read(RANKED.format(name), ignore=name).n_items == 3
+    assert read(RANKED.format(name), item_columns=name).n_items == 4
+    rated = "Ann,Bo,consent\n5,2,1\n2,1,1\n3,5,1\n"
+    with pytest.raises(DataError, match="column 'consent' holds 1 in every row"):
+        read(rated, layout="ratings")
+    assert read("Ann,Bo,Cy\n0,1,1\n1,0,1\n0,0,1\n", layout="ratings").n_items == 3  # approvals
+
+
+@pytest.mark.parametrize(("name", "first"), [("Unnamed: 0", 0), ("S/N", 1), ("Sr. No.", 1)])
+def test_numbers_of_rows_are_no_item(read, name, first):
+    text = f"{name},Ann,Bo,Cy\n{first},4,2,3\n{first + 1},2,1,3\n{first + 2},3,1,2\n"
+    rated = read(text, layout="ratings")
+    assert rated.items == ("Ann", "Bo", "Cy")
+    assert f"{name} names the agents" in how_it_was_read(rated)
+    assert read(text, layout="ratings", item_columns=name).n_items == 4
+
+
+def test_few_items_are_named_and_what_no_rank_means(read):
+    said = how_it_was_read(read("Student,Art,Chess,Maths\na,1,2,3\nb,n/a,1,2\nc,2,1,0\nd,1,,2\n"))
+    assert "over Art, Chess and Maths; items not ranked (0, blank, n/a) are below those that are" in said
+    assert "not ranked" not in how_it_was_read(read("Student,Art,Chess\na,1,2\nb,2,1\n"))
+    unknown = read("Student,Art,Chess\na,1,2\nb,,1\n", unlisted="unknown")
+    assert "not ranked" not in how_it_was_read(unknown)
+
+
+def test_offices_are_no_first_and_second_place(read):
+    text = "President,Treasurer\nAna,Dan\nAna,Eve\nBob,Eve\nBob,Dan\n"
+    with pytest.raises(DataError, match="no entry of column 'President' stands in 'Treasurer'"):
+        read(text, layout="orders", header=True)
+    assert read(text + "Dan,Ana\n", layout="orders", header=True).n_agents == 5
+
+
+@pytest.mark.parametrize("name", ["None of the above", "No third choice", "Neither"])
+def test_items_that_say_nobody_are_said(read, name):
+    with pytest.warns(PermixWarning, match=f"'{name}' is an item here"):
+        assert name in read(f"rank1,rank2\nAnn,Bo\nBo,{name}\n").items

@@ -91,6 +91,12 @@ HARDLY_ITEMS = ABOUT_AGENTS | frozenset(
 )
 
 
+# Columns that number the rows, as programs and people call them, and nothing else.
+ROW_NUMBERS = frozenset(
+    ["unnamed:0", "s/n", "sn", "sno", "slno", "srno", "serialnumber", "rowno", "lfdnr", "nº", "n°"]
+)
+
+
 def column_places(names: Sequence[Label], role: str) -> list[int]:
     """Places of the columns that have a role: the one called so, else those with a usual name for it."""
     plain_names = [plain(name) for name in names]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -133,7 +134,11 @@ def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
 
 def _warn_of_marks(path: PathLike, found: Rankings | Preferences) -> None:
     """Say which items are called as if they were none: a file may list ``Abstain`` among its candidates."""
-    marks = [name for name in found.items if isinstance(name, str) and is_mark(name)]
+    marks = [
+        name
+        for name in found.items
+        if isinstance(name, str) and (is_mark(name) or _NO_ITEM.match(name.strip()))
+    ]
     if marks:
         said = f"{path}: {some_names(marks)} {'is an item' if len(marks) == 1 else 'are items'} here"
         warnings.warn(
@@ -142,6 +147,13 @@ def _warn_of_marks(path: PathLike, found: Rankings | Preferences) -> None:
             PermixWarning,
             stacklevel=3,
         )
+
+
+_NO_ITEM = re.compile(
+    r"none of (?:the |these)|neither\b|re-?open nominations|"
+    r"no (?:other|further|second|third|fourth|fifth|more|2nd|3rd) (?:choice|preference|candidate)s?\b",
+    re.IGNORECASE,
+)
 
 
 READERS: Mapping[str, Callable[..., Any]] = {

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.data.io.column_names import LONG_RANKS, plain
+from permix.data.io.column_names import LONG_RANKS, ROW_NUMBERS, plain
 from permix.data.io.forms.scales import could_be_scale
 from permix.data.io.layouts import comparisons, detection, no_items
 from permix.data.io.layouts.counts import could_count
@@ -24,6 +24,8 @@ from permix.errors import Argument, DataError
 _COUNTS_FOR_SURE = frozenset(
     ["nagents", "nvoters", "numberofballots", "numberofvotes", "numberofvoters", "multiplicity", "anzahl"]
 )
+# In two rows, 1 and 2 may be ranks.
+_FEWEST_ROWS = 3
 # Layouts whose rows are ranks or ratings of items that columns are called by.
 _OF_ITEMS = ("auto", "ranks", "ratings")
 
@@ -71,9 +73,22 @@ def roles_of(table: Table, layout: str, agent_column: object, count_column: obje
             votes = _others(table, (agent, count, mark))
             if _is_item(table, count, votes, layout, "count_column"):
                 count = None
+    if agent is None and agent_column is None and layout in _OF_ITEMS and _numbers_rows(table, 0):
+        agent = 0
     if count is not None and count_column is None and not could_count(table, count):
         count = count if all(_is_place(table, at) for at in _others(table, (count, agent))) else None
     return Roles(agent, count, mark, _others(table, (agent, count, mark)))
+
+
+def _numbers_rows(table: Table, place: int) -> bool:
+    """Whether a column is called as one that numbers the rows, and does so from 0 or 1 on."""
+    if table.n_rows < _FEWEST_ROWS or plain(table.names[place]) not in ROW_NUMBERS:
+        return False
+    if str(table.names[place]) in table.items:
+        return False
+    here = numbers(table.columns[place])
+    rows = np.arange(table.n_rows)
+    return here is not None and (np.array_equal(here, rows) or np.array_equal(here, rows + 1))
 
 
 def _others(table: Table, known: Sequence[int | None]) -> list[int]:

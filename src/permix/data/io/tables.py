@@ -45,6 +45,7 @@ from permix.data.io.layouts.doubtful_entries import (
     refuse_codes_in_columns,
     refuse_counted_notes,
     refuse_one_mark,
+    warn_of_several_rows,
 )
 from permix.data.io.layouts.long import (
     FILL,
@@ -56,6 +57,7 @@ from permix.data.io.layouts.long import (
     without_marks,
 )
 from permix.data.io.layouts.pair_words import opposed
+from permix.data.io.layouts.questions import one_of_several_series
 from permix.data.io.layouts.wide import (
     read_orders,
     read_ranks,
@@ -321,12 +323,16 @@ def from_table(
         note["TABLE"] |= {"contest": chosen, "contest column": column.name}
     elif contest is not None or layout in ("auto", "orders"):
         known = {agent_column, count_column}
-        series = detection.one_of_several_series(table, contest, known)
+        series = one_of_several_series(table, contest, known)
         if series is not None:
             table, note["TABLE"]["contest"], contest = *series, None
     if layout in ("auto", "orders", "ranks", "ratings"):
+        whole = {str(name): column for name, column in zip(table.names, table.columns, strict=True)}
         table, of_form = surveys.answers_of(table, contest, agent_column, count_column)
         if of_form:
+            warn_of_several_rows(
+                table.source, {name: whole[name] for name in map(str, of_form) if name in whole}
+            )
             note["OTHER COLUMNS"] = of_form
     elif contest is not None:
         raise DataError(Argument("contest"), " says nothing about ", Argument("layout", layout))
@@ -381,6 +387,7 @@ def from_table(
         if names is None and count is not None:
             refuse_counted_notes([table.columns[wide[0]]], counts, table.where, parts=lists.items_of)
         listed = lists.read_lists(table, wide[0], names, below, counts, agents)
+        _warn_of_rows_of_one_agent(table, agents)
         return spoken.told(listed)
     is_long = bool(agent is not None and table.places("item") and table.places("rating"))
     long_rank = detection.long_rank(table, agent) if layout in ("auto", "ranks") else None
@@ -449,7 +456,7 @@ def from_table(
         table, counts = spoken.table, spoken.counts
         about = {"counts": counts, "agents": None if agent is None else table.filled(agent, FILL)}
         below = _below(table, mark, unlisted or "unknown")
-        note["TABLE"] |= _range_of(table, wide)
+        note["TABLE"] |= {**_range_of(table, wide), "items are columns": True}
         return spoken.told(read_wide_ratings(table, names, wide, below, categories, **about))
     if layout in _LONG:
         ids, nobody = agents_of_rows(table, agent, layout)
@@ -476,6 +483,13 @@ def from_table(
             _refuse_what_is_no_item(table, wide, None if count is None else counts)
     elif names is None:
         no_items.refuse_beside_ranks(table, wide, note["TABLE"]["columns"])
+    if layout == "ranks":
+        note["TABLE"]["items are columns"] = True
+        unranked = (
+            _not_ranked(table, wide) if names is None and mark is None and unlisted != "unknown" else None
+        )
+        if unranked is not None:
+            note["TABLE"]["not ranked"] = unranked
     spoken = _Spoken.of(table, wide, counts, covariates, zero_is_none=layout == "ranks")
     table, counts, covariates = spoken.table, spoken.counts, spoken.covariates
     agents = None if agent is None else table.filled(agent, FILL)
@@ -487,12 +501,29 @@ def from_table(
     else:
         result = read_ranks(table, names, wide, below, **about)
     result = spoken.told(result)
+    _warn_of_rows_of_one_agent(table, agents)
+    return result
+
+
+def _not_ranked(table: Table, wide: list[int]) -> list[str] | None:
+    """Return what stands where items are not ranked, such as n/a, 0 or blank; None where all are."""
+    found: dict[str, None] = {}
+    for place in wide:
+        column = table.columns[place]
+        values = numbers(column)
+        nothing = missing_mask(column) if values is None else np.isnan(values) | (values == 0)
+        for entry in column[nothing].tolist():
+            shown = f"{entry:g}" if entry == 0 else entry if isinstance(entry, str) else ""
+            found[shown or "blank"] = None
+    return sorted(found) if found else None
+
+
+def _warn_of_rows_of_one_agent(table: Table, agents: Array | None) -> None:
     known = [] if agents is None else agents.tolist()
     for first, row in islice(repeats(known), 1):
         said = f"{table.where(row)}: agent {known[row]!r} has a row already ({table.where(first)}); both are "
         # The line that called the reader.
-        warnings.warn(f"{said}kept. Drop one if it is the same ballot twice", PermixWarning, stacklevel=3)
-    return result
+        warnings.warn(f"{said}kept. Drop one if it is the same ballot twice", PermixWarning, stacklevel=4)
 
 
 def _refuse_what_is_no_item(table: Table, wide: list[int], counts: Array | None) -> None:

@@ -171,7 +171,7 @@ def column_of_agents(
 
 
 def column_holding(
-    names: Sequence[Label], columns: Sequence[Sequence[Any]], asked: str, source: object
+    names: Sequence[Label], columns: Sequence[Any], asked: str, source: object
 ) -> ContestColumn | None:
     """Return the column that holds the contest asked for, whatever it is called; "" is left alone.
 

@@ -39,6 +39,7 @@ from permix.data.io.layouts.doubtful_entries import (
     refuse_counted_notes,
     refuse_one_mark,
     refuse_several_counts,
+    warn_of_several_rows,
 )
 from permix.data.io.marks import codes_among, is_write_in, refuse_sets, says_nobody, says_several
 from permix.data.labels import Array
@@ -261,14 +262,16 @@ def read(source: Source, contest: str | None) -> Ballots:
             "stand alone elsewhere; write overvote there, or give the candidate another name"
         )
     unsaid = {name: columns[place] for name, place in header.others.items() if name not in source.said.beside}
+    if header.agent is None and header.weight is None:
+        warn_of_several_rows(source.path, {name: columns[at] for name, at in header.others.items()})
     if column is None and len(header.ranks) == 1:
         warn_of_perhaps(source.path, list(unsaid), list(unsaid.values()))
     for name, place in header.others.items():
         if name not in source.said.beside:
             _ask_about(source, name, columns[place], marks.candidates, header.weight is None)
     if header.weight is None and header.agent is None:
-        told = {name: each for name, each in unsaid.items() if plain(name) not in HARDLY_ITEMS}
-        refuse_several_counts(source.path, told, list(map(tuple, codes.tolist())))
+        numeric = {name: each for name, each in unsaid.items() if plain(name) not in HARDLY_ITEMS}
+        refuse_several_counts(source.path, numeric, list(map(tuple, codes.tolist())))
     roles = {
         "columns": list(names),
         "agent": None if header.agent is None else names[header.agent],

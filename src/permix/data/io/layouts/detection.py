@@ -25,13 +25,13 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.column_names import BLANKS, FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
 from permix.data.io.layouts import long_advice, no_items
 from permix.data.io.layouts.comparisons import sides_without_winner
 from permix.data.io.layouts.notation import open_brackets
+from permix.data.io.layouts.questions import entries_of, refuse_several_questions, refuse_several_series
 from permix.data.io.marks import codes_among, says_nobody, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
 from permix.data.labels import Array, Label, some_names
@@ -87,7 +87,9 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     everybody, unless there are many rows. ``named_items`` says that the caller has listed the items, so that
     a stranger is noticed anyway.
     """
-    _refuse_several_series(table, wide)
+    refuse_several_series(table, wide)
+    if not named_items and not any(is_place(table.names[place]) for place in wide):
+        refuse_several_questions(table, wide)
     _refuse_the_worst(table, wide)
     # Columns that nobody named are called 1, 2, …, which tells nothing.
     places = [] if table.numbered else [place for place in wide if is_place(table.names[place])]
@@ -100,7 +102,7 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
         names = [table.names[place] for place in others]
         raise DataError(
             f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and "
-            f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
+            f"its entries ({some_names(entries_of(table, others[0])[:3])}) would become items. Leave it "
             "out with ",
             Argument("ignore", names[0]),
             *_beside(names[0]),
@@ -114,7 +116,7 @@ def _refuse_the_worst(table: Table, wide: list[int]) -> None:
     """Refuse a last column called the worst item, unless the rows list all items: others are between."""
     if table.numbered or not re.match(r"worst|least|bottom|lowest", plain(table.names[wide[-1]])):
         return
-    found = {entry for place in wide for entry in _entries(table, place)}
+    found = {entry for place in wide for entry in entries_of(table, place)}
     if len(found) > len(wide):
         name = table.names[wide[-1]]
         raise DataError(
@@ -124,70 +126,11 @@ def _refuse_the_worst(table: Table, wide: list[int]) -> None:
         )
 
 
-def _series(table: Table, wide: Sequence[int]) -> dict[str, list[int]]:
-    """Return columns by question where they are those of several: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``."""
-    series: dict[str, list[int]] = {}  # places of the columns
-    numbered: dict[str, list[int]] = {}
-    for place in wide:
-        name = str(table.names[place])
-        match = re.fullmatch(r"(\D*)([0-9]{1,4})(?:st|nd|rd|th)?(\D*)", name)
-        called = "" if match is None else f"{match[1].strip(' ._#-')} {match[3].strip(' ._#-')}".strip()
-        if match is None or not called:
-            return {}
-        series.setdefault(called, []).append(place)
-        numbered.setdefault(called, []).append(int(match[2]))
-    whole = all(found == list(range(1, len(found) + 1)) for found in numbered.values())
-    return series if len(series) > 1 and whole else {}
-
-
-def _refuse_several_series(table: Table, wide: list[int]) -> None:
-    """Refuse columns of several contests: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``, or ``1st choice Clerk``."""
-    series = _series(table, wide)
-    if series:
-        names = list(series)
-        last = table.names[series[names[-1]][0]]
-        raise DataError(
-            f"{table.source}: the columns are those of several questions, {some_names(names)}, as it seems; "
-            "read one with ",
-            Argument("contest", names[0]),
-            *(", or leave out the columns of the others, such as ", Argument("ignore", last)),
-        )
-
-
-def one_of_several_series(
-    table: Table, contest: str | None, roles: Collection[object]
-) -> tuple[Table, str] | None:
-    """Return the columns of one question where a table has a series of ranks for each of several.
-
-    Ask for the contest where nobody said it; None where the columns are others, or hold numbers alone.
-    """
-    apart = {at for role in ("agent", "count", "unlisted") for at in table.places(role)}
-    apart |= {at for at, name in enumerate(table.names) if name in roles}
-    wide = [at for at in range(len(table.names)) if at not in apart]
-    wide = [at for at in wide if re.search("[0-9]", str(table.names[at]))]
-    series = _series(table, wide)
-    if not series or max(map(len, series.values())) < 2:
-        return None
-    if all(numbers(table.columns[place]) is not None for place in wide):
-        return None
-    if contest is None:
-        found = [{entry for at in places for entry in _entries(table, at)} for places in series.values()]
-        if sum(map(len, found)) == len(set().union(*found)):
-            _refuse_several_series(table, wide)
-        return None
-    chosen = chosen_contest({name: name for name in series}, contest, table.source)
-    left = {at for places in series.values() for at in places if places != series[chosen]}
-    kept = [at for at in range(len(table.names)) if at not in left]
-    called = {at: f"choice{rank}" for rank, at in enumerate(series[chosen], start=1)}
-    names = [called.get(at, table.names[at]) for at in kept]
-    return table._replace(names=names, columns=[table.columns[at] for at in kept]), chosen
-
-
 def refuse_places_as_items(table: Table, wide: list[int]) -> None:
     """Refuse an ordering whose entries are all places, such as ``1st choice``: its columns are the items."""
     if table.numbered or any(is_place(table.names[place]) for place in wide):
         return
-    found = list(dict.fromkeys(entry for place in wide for entry in _entries(table, place)))
+    found = list(dict.fromkeys(entry for place in wide for entry in entries_of(table, place)))
     told = [entry for entry in found if re.search(r"[^\W\d_]", entry) and rank_of(entry) is not None]
     if len(told) > 1 and len(told) >= len(found) - 1:
         raise DataError(
@@ -200,15 +143,10 @@ def _beside(name: Label) -> tuple[Part, ...]:
     return ", keep it beside the votes with ", Argument("group_columns", [name])
 
 
-def _entries(table: Table, place: int) -> list[str]:
-    column = table.columns[place]
-    return list(dict.fromkeys(str(entry) for entry in column[~missing_mask(column)]))
-
-
 def _strangers(table: Table, wide: list[int]) -> list[int]:
     if len(wide) < 3 or table.n_rows < 2:
         return []
-    found = {place: set(_entries(table, place)) for place in wide}
+    found = {place: set(entries_of(table, place)) for place in wide}
     # In few lines without a header, a column of ids has a different entry in each.
     least = table.n_rows if table.numbered else 2
     alone = [
@@ -269,7 +207,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
     if len(wide) > 1 and could_be_scale(table, wide):
         raise NotRankings(
             "text",
-            f"{table.source}: the entries are words of a scale, such as {_entries(table, wide[0])[0]!r}. If "
+            f"{table.source}: words of a scale are the entries, such as {entries_of(table, wide[0])[0]!r}. If "
             "the columns are items that were rated, say ",
             *(Argument("layout", "ratings"), "; ", _FOR_NUMBERS),
         )
@@ -317,7 +255,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
 
 def _refuse_boxes(table: Table, wide: list[int]) -> None:
     """Refuse columns in which one word or sign stands, or nothing, as where boxes were checked."""
-    found = {entry for place in wide for entry in _entries(table, place)}
+    found = {entry for place in wide for entry in entries_of(table, place)}
     if len(found) == 1 and len(wide) > 1:
         raise DataError(
             f"{table.source}: nothing but {next(iter(found))!r} stands in the columns, as where boxes are "
@@ -486,7 +424,7 @@ def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tup
     if _could_be_orders(table, wide, text):
         return f"{held}; say ", Argument("layout", "orders"), " if each row lists items, best first"
     first, *others = wide
-    if text == [first] and others and len(_entries(table, first)) == table.n_rows > 1:
+    if text == [first] and others and len(entries_of(table, first)) == table.n_rows > 1:
         name = table.names[first]
         return (
             f"column {name!r} holds a different text in each row. If it names the agents, say ",

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from permix.data.io.column_names import plain
 from permix.data.io.marks import NO_ANSWER
 from permix.data.io.table_columns import Table, is_blank, missing_mask, naturals
 from permix.data.labels import Array
@@ -22,11 +24,12 @@ from permix.errors import Argument, DataError, PermixWarning
 _MOST_NOTES, _FEWEST_ABOVE = 10, 2
 # Short scales end below these codes, a gap between them.
 _NEAR_CODES, _MOST_BELOW = (8, 9), 6
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 def refuse_counted_notes(
-    columns: Sequence[Sequence[Any]],
+    columns: Sequence[Any],
     counts: Array,
     where: Callable[[int], str],
     is_nothing: Callable[[Any], bool] = is_blank,
@@ -122,6 +125,23 @@ def refuse_codes_in_columns(table: Table, places: Sequence[int]) -> None:
     refuse_codes_among_numbers(table.source, entries)
 
 
+def warn_of_several_rows(source: object, columns: Mapping[str, Any]) -> None:
+    """Say that somebody has several rows, by addresses in a column or by one called ``username``."""
+    for name, entries in columns.items():
+        said = [str(entry).strip() for entry in entries if not is_blank(entry)]
+        addresses = len(said) > 1 and all(_ADDRESS.fullmatch(entry) for entry in said)
+        again = next((entry for entry, n in Counter(said).items() if n > 1), None)
+        if again is not None and (addresses or plain(name) in ("username", "userid", "user", "email")):
+            several = len(said) - len(set(said))
+            have = "row is" if several == 1 else "rows are"
+            warnings.warn(
+                f"{source}: {several:,} {have} of somebody who has another, such as {again!r} in column "
+                f"{name!r}, and all are counted; if they voted again, leave some out",
+                PermixWarning,
+                stacklevel=5,
+            )
+
+
 def refuse_one_mark(source: object, name: str, n_columns: int) -> None:
     """Ask about ballots in which one entry is all that stands, in several columns."""
     if n_columns > 1:
@@ -133,7 +153,7 @@ def refuse_one_mark(source: object, name: str, n_columns: int) -> None:
 
 
 def refuse_several_counts(
-    source: object, columns: dict[str, Sequence[str]], ballots: Sequence[tuple[Any, ...]]
+    source: object, columns: Mapping[str, Sequence[str]], ballots: Sequence[tuple[Any, ...]]
 ) -> None:
     """Ask about two or more columns of whole numbers beside ballots of which no two are alike.
 

@@ -33,6 +33,8 @@ SAY_SOMETHING = frozenset(
 )
 # Rows in which a column that is not called a sum adds up the others by more than chance.
 _MANY_ROWS = 20
+# Columns and rows of which one that never differs is told.
+_FEWEST_BESIDE = 3
 # Ratings up to here are of a scale of a few steps.
 _MOST_OF_A_SCALE = 10.0
 # Columns of lines that may hold ranks or ratings.
@@ -68,6 +70,7 @@ def refuse_beside_ratings(table: Table, places: Sequence[int], called: Collectio
             *(*set_apart(name), *_is_item(name)),
         )
     _refuse_a_weight(table, places)
+    refuse_a_constant(table, places)
     for place, what in sums(table, places).items():
         if str(table.names[place]) in table.items:
             continue
@@ -128,6 +131,7 @@ def refuse_beside_ranks(table: Table, places: Sequence[int], called: Collection[
     ranks = [column for column in columns if column is not None]
     if not found:
         _refuse_among_marks(table, places)
+    refuse_a_constant(table, places)
     if not found or len(ranks) < len(columns) or are_strict(np.column_stack(ranks)).all():
         return
     name = table.names[found[0]]
@@ -155,6 +159,36 @@ def warn_beside_cells(table: Table, places: Sequence[int]) -> None:
             f"{table.source}: column {table.names[place]!r} {what}, as it seems, and is part of the matrix; "
         )
         warnings.warn(PermixWarning(said, *set_apart(table.names[place])), stacklevel=6)
+
+
+def refuse_a_constant(table: Table, places: Sequence[int]) -> None:
+    """Ask about a first or last column with one number in all rows, between ranks or ratings that differ.
+
+    An item may have it; so may what is the same of all agents, such as a wave or their consent.
+    """
+    found = [numbers(table.columns[place]) for place in places]
+    if len(places) < _FEWEST_BESIDE or table.n_rows < _FEWEST_BESIDE:
+        return
+    whole = [column is not None and not np.isnan(column).any() for column in found]
+    same = [
+        full and len(set(column)) == 1
+        for full, column in zip(whole, found, strict=True)
+        if column is not None
+    ]
+    if len(same) < len(found) or sum(same) != 1 or not (same[0] or same[-1]):
+        return
+    values = np.concatenate([column for column in found if column is not None])
+    place = places[0] if same[0] else places[-1]
+    name = table.names[place]
+    column = found[0] if same[0] else found[-1]
+    if column is None or str(name) in table.items or np.nanmax(values) <= 1 or column[0] == 0:
+        return  # approvals, of which nobody may have one
+    raise DataError(
+        f"{table.source}: column {name!r} holds {column[0]:g} in every row: it could be an item, or say "
+        "something that is the same of all agents. ",
+        *(part if at else "K" + str(part)[1:] for at, part in enumerate(set_apart(name))),
+        *_is_item(name),
+    )
 
 
 def _hardly_items(table: Table, places: Sequence[int], called: Collection[str] | None) -> list[int]:
