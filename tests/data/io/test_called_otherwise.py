@@ -8,7 +8,7 @@ import pytest
 
 import permix
 from permix.data.reading import how_it_was_read
-from permix.errors import DataError
+from permix.errors import DataError, FileFormatError
 
 ESSAYS = """grader,essay_a,essay_b,winner,seconds
 Kim,E1,E2,E1,12
@@ -211,7 +211,7 @@ THERMO = "respid,weight,biden,trump\n1,{},90,20\n2,{},10,85\n3,{},30,50\n"
 @pytest.mark.parametrize("weights", [("2.105", "1.852", "1.000"), ("2.1", "1.85", "1")])
 def test_weights_of_a_survey_are_no_counts(read, weights):
     text = THERMO.format(*weights)
-    with pytest.raises(DataError, match="no counts.*ignore='weight'") as caught:
+    with pytest.raises(DataError, match=r"no counts.*ignore='weight'") as caught:
         read(text, layout="ratings", count_column="weight")
     assert "1,000" not in str(caught.value)
     assert read(text, layout="ratings", ignore="weight").n_agents == 3
@@ -219,8 +219,26 @@ def test_weights_of_a_survey_are_no_counts(read, weights):
 
 def test_an_agent_of_each_row_is_one_agent(read):
     text = THERMO.format(2105, 1852, 1000)
-    with pytest.raises(DataError, match="4,957 agents of 3.*count_column='weight'.*ignore='weight'"):
+    with pytest.raises(DataError, match=r"4,957 agents of 3.*count_column='weight'.*ignore='weight'"):
         read(text, layout="ratings")
     assert read(text, layout="ratings", count_column="weight").n_agents == 4957
     # Rows that stand for many agents, whom nobody names, are read.
     assert read(text.replace("respid", "precinct"), layout="ratings", ignore="precinct").n_agents == 4957
+
+
+# -- other ways in -----------------------------------------------------------------------------------------
+
+
+def test_scores_of_each_item_in_a_record_are_ratings(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"voter":1,"scores":{"Ann":1,"Bo":2}}\n{"voter":2,"scores":{"Bo":2,"Ann":1}}\n')
+    with pytest.raises(DataError, match="says that these are scores"):
+        permix.read(path)
+    assert counted(permix.read(path, layout="ratings")) == {("Bo", "Ann"): 2}
+
+
+def test_a_first_line_with_a_number_twice_may_be_a_row(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("0,ebi,1,0,2.5\n1,anago,1,0,0.9\n")
+    with pytest.raises(FileFormatError, match=r"two columns are called '0'.*header=False"):
+        permix.read_cells(path, header=True)
