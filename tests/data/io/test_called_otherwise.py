@@ -156,7 +156,7 @@ JUDGES = "Skater,Country,Judge 1,Judge 2,Total\nIto,JPN,1,2,3\nKatz,JPN,2,1,3\nL
 
 
 def test_a_row_for_each_item_is_turned_around(read):
-    with pytest.raises(DataError, match="transpose=True and ignore='Country' and ignore='Total'"):
+    with pytest.raises(DataError, match=r"transpose=True and ignore=.'Country', 'Total'."):
         read(JUDGES)
     votes = read(JUDGES, transpose=True, ignore=["Country", "Total"])
     assert votes.items == ("Ito", "Katz", "Lund")
@@ -197,7 +197,7 @@ def test_a_column_called_ranking_may_list_items(read):
     text = "Who,Your ranking of parties (best first)\n" + "".join(
         f'a{k},"{c}"\n' for k, c in enumerate(cells)
     )
-    with pytest.raises(DataError, match="layout='orders' and ignore='Who'"):
+    with pytest.raises(DataError, match=r"layout='orders' and ignore=.'Who'."):
         read(text, header=True)
     assert read(text, layout="orders", ignore="Who", header=True).orders.shape == (4, 3)
 
@@ -242,3 +242,28 @@ def test_a_first_line_with_a_number_twice_may_be_a_row(tmp_path):
     path.write_text("0,ebi,1,0,2.5\n1,anago,1,0,0.9\n")
     with pytest.raises(FileFormatError, match=r"two columns are called '0'.*header=False"):
         permix.read_cells(path, header=True)
+
+
+def test_all_columns_of_text_are_named_at_once(read):
+    text = "id,sex,town,tea,milk\n1,f,Ulm,2,1\n2,m,Bonn,1,2\n3,f,Ulm,1,2\n"
+    with pytest.raises(DataError, match=r"layout='ranks', ignore=.'sex', 'town'."):
+        read(text)
+    assert read(text, layout="ranks", ignore=["sex", "town"]).items == ("tea", "milk")
+    text = "ID,Rank the drinks,Why?,Which?\n1,Tea;Milk;Cola;,so,x\n2,Milk;Tea;Cola;,no,y\n"
+    with pytest.raises(DataError, match=r"ignore=.'Why\?', 'Which\?'."):
+        read(text)
+    assert read(text, ignore=["Why?", "Which?"]).orders.shape == (2, 3)
+
+
+def test_columns_called_top_may_list_items(read):
+    text = "id,top1,top2\n1,12,4\n2,4,7\n"
+    with pytest.raises(DataError, match="could be orders"):
+        read(text)
+    assert read(text, layout="orders").items == (12, 4, 7)
+
+
+def test_groups_of_qualtrics_and_a_column_for_each_rank_are_told(read):
+    with pytest.raises(DataError, match="count within each group"):
+        read("ResponseId,Q1_0_GROUP,Q1_1_RANK,Q1_2_RANK\nR_1,x,1,2\nR_2,x,2,1\n")
+    with pytest.raises(DataError, match="whether 'Ann' has rank 1"):
+        read("Ballot ID,Ann - 1,Ann - 2,Bo - 1,Bo - 2\n1,1,0,0,1\n2,0,1,1,0\n")

@@ -49,7 +49,7 @@ _MANY_ROWS = 20
 _MATRIX = (
     "; the matrix is described by --layout long, and permix fit cocluster --layout long finds its groups"
 )
-_SAYS_NOTHING = re.compile(r"(?:ranking|rank|rang|rango|x|v|var|col|column)?(\d+)\Z")
+_SAYS_NOTHING = re.compile(r"(?:ranking|rank|rang|rango|top|x|v|var|col|column)?(\d+)\Z")
 _SCORES = re.compile(r"(?<![^\W_])(rate|rated|ratings?|scores?|points|pts|stars)(?![^\W_])", re.IGNORECASE)
 _FOR_NUMBERS = Wording(
     "tables of answers or measurements go to permix.DPMixture",
@@ -326,7 +326,7 @@ def _by_row_of_item(name: Label | None, ignore: Sequence[Label] = ()) -> tuple[P
     """Say how a table with a row for each item is read."""
     if name is None:
         return ("turn the table around, so that each agent has a row",)
-    others = [part for each in ignore for part in (" and ", Argument("ignore", each))]
+    others = [" and ", Argument("ignore", list(ignore))] if ignore else []
     return (
         f"if {name!r} names the items, turn it around with ",
         Argument("transpose", True),
@@ -457,13 +457,14 @@ def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tup
             _FOR_NUMBERS,
         )
     names = [str(table.names[place]) for place in text]
+    left_out = Argument("ignore", names if len(names) > 1 else names[0])
     said = f"this does not look like rankings: {held}"
     if len(text) < len(wide):
         return (
             f"{said}. If the other columns are ranks, say ",
-            *(_RANKS, *(part for name in names for part in (" ", Argument("ignore", name)))),
+            *(_RANKS, Wording(", ", " "), left_out),
             *("; if they are ratings, of which the highest is the best, ", Argument("layout", "ratings")),
-            " instead; ",
+            *(Wording(", ", " "), left_out, "; "),
             _FOR_NUMBERS,
         )
     return f"{said}; ", _FOR_NUMBERS
@@ -483,7 +484,7 @@ def _refuse_one_list(table: Table, text: list[int]) -> None:
                 "ranking, best first, say ",
                 *(
                     Argument("layout", "orders"),
-                    *(part for name in others for part in (" and ", Argument("ignore", name))),
+                    *((" and ", Argument("ignore", others)) if others else ()),
                 ),
                 "; if boxes were checked, in no order, make a column for each box, 1 where it is checked and "
                 "0 where it is not, and read them with ",
