@@ -26,7 +26,7 @@ def held_out(scores, chosen, error=0.01):
             [-6.0, -5.3, -5.3],
             2,
             "Why two: of 1 to 3 groups, agents who were held out decide; with one, what they say is 0.5 "
-            "times as probable, and with more groups it is no more probable.",
+            "times as probable as with two, and with more groups it is no more probable.",
         ),
         (
             [-6.0, -5.3, -5.31, -5.295],
@@ -90,8 +90,11 @@ def test_readers_are_led_to_a_number_whose_groups_all_recur():
     about = not_all_recur({11: False, 10: False, 9: False, 8: False, 7: False, 6: True})
     said = number_to_print(about)
     assert said.startswith("Eleven groups predict best, but not all of them recur in every restart; nine to ")
-    assert "nine to twelve groups predict equally well, as far as chance can tell." in said
-    assert said.endswith("is six: print or build on these, which -k 6 finds, instead of --select.")
+    assert "nine to twelve groups predict equally well, within half a percent or chance." in said
+    assert said.endswith(
+        "six is the largest whose groups all recurred: print or build on these, which -k 6 finds, instead of "
+        "--select."
+    )
     blocks = chosen_by(Context("votes", about), 11)
     assert blocks[0].text == said
     assert blocks[1].text == "permix fit mallows my.csv -k 6 --seed 3"
@@ -113,12 +116,23 @@ def test_nobody_is_led_anywhere_where_all_groups_recur_or_nobody_looked():
 def test_no_number_is_named_where_none_recurs():
     assert "Of no smaller number" in number_to_print(not_all_recur(dict.fromkeys(range(2, 12), False)))
     stopped = number_to_print(not_all_recur({11: False, 10: False}))
-    assert stopped.endswith("as far as chance can tell.")
+    assert stopped.endswith("within half a percent or chance.")
     assert "smaller" not in stopped
 
 
 def test_numbers_as_good_as_the_best_are_named_where_the_chosen_one_is_not_the_smallest():
     about = held_out([-6.0, -5.301, -5.3], 3)
     said = number_sentences(about)[1]
-    assert said == "Two and three groups predict equally well, as far as chance can tell."
+    assert said == "Two and three groups predict equally well, within half a percent or chance."
     assert len(number_sentences(held_out([-6.0, -5.3, -5.301], 2))) == 1
+
+
+def test_numbers_between_tied_ones_are_tied_too():
+    """Errors of paired fits that are nearly alike are tiny: 7 and 8 seemed worse than 3, which is worse."""
+    scores = [-2.0935, -2.0280, -2.0017, -2.0010, -2.0003, -2.0000]
+    about = held_out(scores, 5)
+    for row, error in zip(about["selection"], [0.01, 0.006, 0.0035, 0.0002, 0.0001, 0.0], strict=True):
+        row["difference_error"] = error
+    assert number_sentences(about)[1].startswith("Three to six groups predict equally well")
+    about["selection"][3]["difference"] = -0.02
+    assert number_sentences(about)[1].startswith("Three, five and six groups predict equally well")

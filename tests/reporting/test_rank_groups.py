@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import permix
+from permix.reporting.ballots import data_sentences
+from permix.reporting.context import Context
 from permix.reporting.rank_answer import group_sentence, sentences
-from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, as_far_as_told, membership_numbers
 from permix.reporting.rank_sections import center_table
 
 NAMES = ["tea", "milk", "water", "juice", "cocoa", "cola"]
@@ -59,7 +61,8 @@ def test_what_sets_a_group_apart():
     assert found.telling(0) == [0, 5]
     assert found.telling(1) == [5, 0]
     assert group_sentence(found, 0) == (
-        "Group 1, 60% (55–65) of the agents, puts tea first, then milk and water, and cola last. "
+        "Group 1, 60% (55–65) of the agents: its center ranks tea first, then milk and water, and cola "
+        f"last; {found.first[0, 0]:.0%} of its members put tea first. "
         "What sets it apart: tea 1st (6th in group 2) and cola 6th (1st in group 2)."
     )
     pair = {int(found.compared[at]) for at in found.dividing_pairs(1)[0]}
@@ -70,7 +73,7 @@ def test_names_with_commas_are_told_apart():
     """Election offices write "Bryant, Peter G.": two of them in a list would read as four."""
     _, found = groups_of([[0, 1, 2, 3, 4, 5], [5, 1, 2, 3, 4, 0]], [0.6, 0.4], [0.3, 0.3])
     found.short[1:3] = ["Bryant, Peter G.", "Ann and Bo"]
-    assert "puts tea first, then “Bryant, Peter G.” and “Ann and Bo”, and cola last" in group_sentence(
+    assert "ranks tea first, then “Bryant, Peter G.” and “Ann and Bo”, and cola last" in group_sentence(
         found, 0
     )
     agreed = [tuple(int(found.compared[at]) for at in pair) for pair in found.agreed_pairs(10)]
@@ -125,7 +128,7 @@ def test_where_others_have_an_item_is_said_of_each_as_in_the_table():
     _, four = groups_of([*centers, [5, 4, 3, 2, 1, 0]], [0.4, 0.3, 0.2, 0.1], [0.3] * 4)
     # Of many groups the mean, with the digits that the table of the center has.
     table = center_table(four, 0)
-    mean = dict(zip(table.columns, table.rows[0], strict=True))["elsewhere"]
+    mean = dict(zip(table.columns, table.rows[0], strict=True))["place elsewhere"]
     assert mean == "5.3"
     assert f"tea 1st (elsewhere {mean} on average)" in group_sentence(four, 0)
 
@@ -153,4 +156,30 @@ def test_no_item_is_called_last_by_a_center_that_leaves_items_out():
     assert "cola not ranked (1st in group 2)" in said
     assert "and cola last" in group_sentence(found, 0)
     shorter = dataclasses.replace(found, groups=[group._replace(order=group.order[:2]) for group in short])
-    assert "ranks tea ≻ milk ≻ the rest" in group_sentence(shorter, 0)
+    assert "its center is tea ≻ milk ≻ the rest" in group_sentence(shorter, 0)
+
+
+def test_places_beyond_the_longest_ballot_are_not_told():
+    """Ballots of three ranks say nothing of who is fourth or last: the model made it up."""
+    centers = [[0, 1, 2, 3, 4, 5], [5, 1, 2, 3, 4, 0], [1, 2, 3, 0, 5, 4], [5, 4, 3, 2, 1, 0]]
+    _, found = groups_of(centers, [0.4, 0.3, 0.2, 0.1], [0.3] * 4)
+    assert "last" in group_sentence(found, 0)
+    data = [
+        {"what": "items", "value": "6"},
+        {"what": "shortest and longest ranking", "value": "1 and 3 items"},
+        {"what": "items that are not ranked are taken to be", "value": "below those that are"},
+    ]
+    short = as_far_as_told(found, Context("", {"data": data}))
+    assert short.longest == 3
+    said = group_sentence(short, 0)
+    assert "its center is tea ≻ milk ≻ water ≻ the rest" in said
+    assert "last" not in said
+    assert "cola below the first three" in said
+    assert [row[1] for row in center_table(short, 0).rows] == ["1", "2", "3", ">3", ">3", ">3"]
+    assert "No ballot ranks more than 3 of 6 items: places 4 to 6" in data_sentences({"data": data}, None)[0]
+    # Lists of all but one item say who is last; subsets that were ranked say nothing of how many could be.
+    full = [data[0], {**data[1], "value": "1 and 5 items"}, data[2]]
+    subsets = [*data[:2], {**data[2], "value": "not asked about"}]
+    for told in (full, subsets, []):
+        assert as_far_as_told(found, Context("", {"data": told})).longest is None
+        assert data_sentences({"data": told}, None) == ()

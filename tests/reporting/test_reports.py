@@ -88,7 +88,12 @@ def test_sections_are_in_order_and_begin_with_the_answer(reports, name):
     assert keys[:3] == ["answer", "trust", "groups"]
     assert {"cleaning", "gaps", "settings"} <= set(keys)
     answer = answer_of(fitted(name)._fit, {})
-    assert [block.text for block in report.sections[0].blocks] == list(answer.sentences)
+    brief, *said = report.sections[0].blocks
+    assert [block.text for block in said] == list(answer.sentences)
+    # Above the answer, in a line, what the section below it begins with.
+    trust = report.sections[1].blocks[0]
+    assert (brief.key, brief.title) == (report.sections[1].key, report.sections[1].title)
+    assert (brief.level, brief.headline, brief.reason) == (trust.level, trust.headline, trust.reasons[0])
     assert report.sections[1].blocks == (answer.verdict,)
     assert answer.verdict.reasons
 

@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 
 from permix.posterior.checks import Aspect, compare
-from permix.reporting.build import UNCHECKED, answer_of, build
-from permix.reporting.check_sections import kept_checks
+from permix.reporting import _as_fitted
+from permix.reporting.build import NO_BETTER, OTHER_MODELS, answer_of, build, checks_of
+from permix.reporting.check_sections import checks_section, kept_checks
 from permix.reporting.content import Code, Paragraph, Verdict
 from permix.reporting.context import Context
-from permix.reporting.verdicts import HEADLINES, checked, stopped_early, verdict, with_care
-from tests.estimators.examples import fitted
+from permix.reporting.verdicts import (
+    HEADLINES,
+    UNCHECKED,
+    UNCHECKED_REASON,
+    checked,
+    stopped_early,
+    verdict,
+    with_care,
+)
+from tests.estimators.examples import EXAMPLES, fitted
 
 GOOD = verdict([("good", "All is well.")])
 BAD = verdict([("bad", "Chains disagree."), ("good", "All is well.")])
@@ -77,7 +86,7 @@ def test_reports_of_fits_that_were_stopped_say_so_and_do_not_promise_the_same_ag
     assert "need not give the same fit" in promise
 
 
-def checks_of(off, n=400):
+def checks_of_shares(off, n=400):
     """Checks of a share of one half among ``n`` agents, which is observed so far from it."""
     rng = np.random.default_rng(0)
 
@@ -90,29 +99,65 @@ def checks_of(off, n=400):
 
 
 def test_a_model_that_does_not_reproduce_the_data_is_trusted_with_care():
-    found = checked(GOOD, *kept_checks(checks_of(0.2)))
+    found = checked(GOOD, *kept_checks(checks_of_shares(0.2)))
     assert (found.level, found.headline) == ("care", HEADLINES["care"])
     assert "but not first choices" in found.reasons[0]
     assert "Take first choices from the data" in found.advice[0]
-    assert checked(BAD, *kept_checks(checks_of(0.2))).level == "bad"
-    fine = checked(GOOD, *kept_checks(checks_of(0.0)))
+    assert checked(BAD, *kept_checks(checks_of_shares(0.2))).level == "bad"
+    fine = checked(GOOD, *kept_checks(checks_of_shares(0.0)))
     assert (fine.level, fine.advice) == ("good", ())
     assert fine.reasons[-1].startswith("The model reproduces")
 
 
 def test_what_only_many_agents_show_is_no_reason_for_care():
-    many = checks_of(0.005, n=1_000_000)
+    many = checks_of_shares(0.005, n=1_000_000)
     assert not many.aspects["reproduced"].all()
     assert many.lacking == []
     assert checked(GOOD, *kept_checks(many)).level == "good"
-    assert checks_of(0.02, n=1_000_000).lacking == ["first choices"]
+    assert checks_of_shares(0.02, n=1_000_000).lacking == ["first choices"]
 
 
 def test_what_was_not_checked_is_said_where_all_else_is_well(monkeypatch):
     fit = fitted("MallowsMixture")._fit
     monkeypatch.setattr("permix.mallows.report._verdict", lambda fit: GOOD)
-    assert answer_of(fit, {}).verdict.reasons == ("All is well.", UNCHECKED)
-    kept = kept_checks(checks_of(0.0))
-    assert UNCHECKED not in answer_of(fit, {"checks": kept}).verdict.reasons
+    found = answer_of(fit, {}).verdict
+    assert (found.level, found.headline) == ("care", UNCHECKED)
+    assert found.reasons == ("All is well.", UNCHECKED_REASON)
+    kept = answer_of(fit, {"checks": kept_checks(checks_of_shares(0.0))}).verdict
+    assert (kept.level, kept.headline) == ("good", HEADLINES["good"])
+    assert UNCHECKED_REASON not in kept.reasons
     monkeypatch.setattr("permix.mallows.report._verdict", lambda fit: BAD)
-    assert answer_of(fit, {}).verdict == BAD
+    assert answer_of(fit, {}).verdict == BAD._replace(advice=(*BAD.advice, OTHER_MODELS))
+
+
+def test_data_are_held_against_a_fit_where_that_is_quick(monkeypatch):
+    """What ``fit`` keeps is what its report finds: one truth in the terminal and in the report."""
+    fit = fitted("MallowsMixture")._fit
+    data = _as_fitted(fit, EXAMPLES["MallowsMixture"].data())
+    quick = checks_of(fit, data)
+    assert quick["checks"] == kept_checks(checks_section(fit, Context("", data=data))[1])
+    monkeypatch.setattr("permix.reporting.check_sections.QUICK_ENTRIES", 1)
+    assert checks_of(fit, data) == {}
+
+
+def test_what_a_fit_keeps_of_its_checks_is_not_denied_where_the_data_are_missing():
+    fit = fitted("MallowsMixture")._fit
+    kept = kept_checks(checks_of_shares(0.0))
+    section, found = checks_section(fit, Context("", {"checks": kept}))
+    said = " ".join(block.text for block in section.blocks)
+    assert found is None
+    assert said.startswith("The model reproduces")
+    assert "Checked when it was fitted" in said
+    assert "Not checked" not in said
+    unknown, _ = checks_section(fit, Context(""))
+    assert "Not checked" in unknown.blocks[0].text
+
+
+def test_no_fit_is_built_on_where_nothing_beats_a_simple_description():
+    fit = fitted("MallowsMixture")._fit
+    kept = {"checks": kept_checks(checks_of_shares(0.0))}
+    found = answer_of(fit, {**kept, "no_better": [{"said": "No model predicts."}], "comparison": []}).verdict
+    assert (found.level, found.headline) == ("bad", HEADLINES["bad"])
+    assert found.reasons[0] == NO_BETTER
+    assert OTHER_MODELS not in found.advice
+    assert OTHER_MODELS in answer_of(fit, kept).verdict.advice

@@ -120,6 +120,13 @@ def test_estimates_count_from_where_the_work_began():
     assert Line("endless").left == ""
 
 
+def test_nobody_knows_how_long_the_rest_takes_where_parts_differ():
+    """Four quick models of five were done, "about 7 s left" of a minute, and more and more."""
+    line = Line("comparing models", 5, done=0, began=time.monotonic() - 28.0, alike=False)
+    line.done = 4
+    assert (line.left, line.seconds_left, line.count) == ("", None, "4 of 5")
+
+
 def test_threads_may_report():
     with Display(True) as display:
         display.begin("counting", 4000)

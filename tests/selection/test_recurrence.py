@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 import permix
+from permix.estimators.selectable import MOST_LOOKED_AT
 from permix.mallows.selection import SELECTION
-from permix.selection.recurrence import MOST_AGENTS, recurring
+from permix.selection.recurrence import recurring
 from permix.selection.tables import selection_report, selection_rows
 
 
@@ -63,8 +64,8 @@ def test_one_group_is_not_looked_at_and_an_interrupt_ends_the_search():
 
 def test_of_very_many_agents_a_part_is_looked_at():
     model = Model({5})
-    looked_at(model, n=MOST_AGENTS + 500)
-    assert model.sizes == [MOST_AGENTS]
+    looked_at(model, n=MOST_LOOKED_AT + 500)
+    assert model.sizes == [MOST_LOOKED_AT]
 
 
 def test_restarts_that_count_decide_for_mixtures_of_mallows_models():

@@ -19,7 +19,7 @@ from permix.reporting.chosen_number import chosen_by
 from permix.reporting.content import Answer, Block, Figure, Level, Note, Paragraph, Section
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import sentences
-from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, as_far_as_told, membership_numbers
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_baselines, of_chains, verdict
@@ -96,7 +96,7 @@ def found_groups(fit: AngleFit) -> RankedGroups:
     )
 
 
-def answer(fit: AngleFit) -> Answer:
+def answer(fit: AngleFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     judged: list[tuple[Level, str]] = []
     advice = []
@@ -122,7 +122,9 @@ def answer(fit: AngleFit) -> Answer:
         advice.append("A larger --max-iter goes further.")
     for doubt in remarks(fit, None):
         judged.append(("care", f"{capital(doubt.as_options())}."))
-    return Answer(verdict([*judged, *of_baselines(fit)], advice), sentences(found_groups(fit)))
+    return Answer(
+        verdict([*judged, *of_baselines(fit)], advice), sentences(as_far_as_told(found_groups(fit), context))
+    )
 
 
 def subtitle(fit: AngleFit) -> str:
@@ -145,7 +147,7 @@ def completed(fit: AngleFit, context: Context) -> Context:
 
 def sections(fit: AngleFit, context: Context) -> list[Section]:
     """Describe the groups."""
-    found = found_groups(fit)
+    found = as_far_as_told(found_groups(fit), context)
     explained = Paragraph(
         "Concentration says how united a group is: at 0, its members rank at random; the larger it is, the "
         "more they rank as the center does. Scores say how far apart items are: small is preferred, and two "

@@ -21,7 +21,7 @@ from permix.reporting.content import Answer, Block, Figure, Note, Paragraph, Sec
 from permix.reporting.context import Context
 from permix.reporting.distance_words import FACTS, largest, under
 from permix.reporting.rank_answer import sentences
-from permix.reporting.rank_groups import RankedGroup, RankedGroups
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, as_far_as_told
 from permix.reporting.rank_sections import (
     IN_PICTURE,
     group_sections,
@@ -92,7 +92,7 @@ def found_groups(fit: BayesianMallowsFit, summaries: GroupSummaries, *, sure: bo
     )
 
 
-def answer(fit: BayesianMallowsFit) -> Answer:
+def answer(fit: BayesianMallowsFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     summaries = GroupSummaries(fit)
     n_chains = fit.draws.arrays["labels"].shape[0]
@@ -110,7 +110,7 @@ def answer(fit: BayesianMallowsFit) -> Answer:
         )
     if judged[0][0] == "bad":
         advice.append("Run the chains for longer, or with another seed, before you build on numbers below.")
-    found = found_groups(fit, summaries, sure=False)
+    found = as_far_as_told(found_groups(fit, summaries, sure=False), context)
     said = [*sentences(found), *_united(fit, summaries, found), *_how_many(fit), *_errors(fit)]
     said += weight_sentences(drawn_weights(fit))
     return Answer(verdict(judged, advice), tuple(said))
@@ -180,7 +180,7 @@ def completed(fit: BayesianMallowsFit, context: Context) -> Context:
 def sections(fit: BayesianMallowsFit, context: Context) -> list[Section]:
     """Describe the groups."""
     summaries = GroupSummaries(fit)
-    found = found_groups(fit, summaries)
+    found = as_far_as_told(found_groups(fit, summaries), context)
     blocks: list[Block] = [Note(f"{capital(remark)}.") for remark in remarks(fit, summaries)]
     blocks += _centers(fit, summaries, found)
     blocks += _error_blocks(fit)

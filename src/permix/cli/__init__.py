@@ -6,6 +6,7 @@ import atexit
 import errno
 import gc
 import sys
+import threading
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -65,6 +66,10 @@ def main() -> None:
     from permix.runtime.command import RUNNING
     from permix.runtime.telling import tell
 
+    if threading.current_thread() is threading.main_thread():
+        from permix.runtime.ending import treat_ending_as_interrupt
+
+        treat_ending_as_interrupt()
     warnings.showwarning = show_warning
     _SHOWN.clear()
     RUNNING["command"] = True

@@ -131,7 +131,10 @@ def baselines_report(fit: Any) -> dict[str, Any]:
 
     scores = dict(zip(KEPT, fit.baselines.tolist(), strict=True))
     own = float(fit.log_likelihood) / _n_agents(fit, fit.counts)
-    return {"baselines": scores, "against_baselines": in_words(own, scores, "What an agent says")}
+    return {
+        "baselines": scores,
+        "against_baselines": in_words(own, scores, "Under this model, what an agent says"),
+    }
 
 
 def likelihood_line(report: dict[str, Any], of: str = "") -> str:

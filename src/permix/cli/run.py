@@ -298,6 +298,12 @@ def _finish(
             about |= kept
             write_model(fit, targets.output, about)
             note(targets.output)
+    if "checks" not in about and not (partial or interrupted):
+        checks = part("permix.reporting.build:checks_of")(fit, getattr(data, "table", None))
+        if checks:
+            about |= checks
+            write_model(fit, targets.output, about)
+            note(targets.output)
     with Display(None) as display:
         display.begin("describing the groups")
         answer = part("permix.reporting.build:answer_of")(fit, about)

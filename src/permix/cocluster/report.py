@@ -52,10 +52,10 @@ PRIORS = {
 # Groups with a sentence, with a part of their own, and side by side in tables and pictures.
 SENTENCES, PARTS, SIDE_BY_SIDE = 5, 12, 12
 # Columns that a sentence, a table of a group and one of all groups name.
-NAMED, TELLING, DIVIDING = 2, 8, 12
+NAMED, TELLING, DIVIDING = 1, 8, 12
 # Members that are listed of a group, and characters of a list of names.
 MOST_MEMBERS, MEMBERS_WIDTH = 30, 160
-IN_SENTENCES = 70
+IN_SENTENCES = 45
 
 
 def column_names(fit: BlockFit) -> list[str]:
@@ -82,6 +82,7 @@ def line_groups(fit: BlockFit, what: Side) -> list[LineGroup]:
             float(found.group_how_sure[k]),
             int(n_chains[k]),
             _some(found.members[k]),
+            int(found.n_placed[k]),
         )
         for k, size in enumerate(found.sizes)
     ]
@@ -103,7 +104,7 @@ def _some(members: list[str]) -> str:
     return text
 
 
-def answer(fit: BlockFit) -> Answer:
+def answer(fit: BlockFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     n_chains = fit.draws.arrays["row_labels"].shape[0]
     judged: list[tuple[Level, str]] = [of_chains(fit.draws)]
@@ -117,7 +118,7 @@ def answer(fit: BlockFit) -> Answer:
     advice = []
     if judged[0][0] == "bad":
         advice.append("Run the chains for longer (--draws, --burn-in) before you build on this.")
-    n_rows, n_columns = fit.shape
+    n_columns = fit.shape[1]
     found = groups["row"].recurrence.n_chains.tolist()
     data = f"{count_of(all_rows(fit), 'row')} and {count_of(n_columns, 'column')}"
     said = [how_many(len(found), found, n_chains, "rows", data)]
@@ -129,7 +130,7 @@ def answer(fit: BlockFit) -> Answer:
         order = sorted(range(len(rows)), key=lambda k: -rows[k].size)
         said += [group_sentence(values, rows, names, k) for k in order[:SENTENCES]]
         if len(rows) > SENTENCES:
-            share = percent(sum(rows[k].size for k in order[SENTENCES:]) / n_rows)
+            share = percent(sum(rows[k].share for k in order[SENTENCES:]))
             said.append(f"{others(len(rows) - SENTENCES)} {share} of the rows.")
     sure = float(np.mean(groups["row"].how_sure[groups["row"].placed])) if groups["row"].placed.any() else 0.0
     how = "sure" if sure >= 0.9 else "fairly sure" if sure >= 0.7 else "unsure"
@@ -215,12 +216,9 @@ def column_sentence(fit: BlockFit, names: list[str]) -> str:
     often = "" if low <= len(sizes) <= high else f" ({span_of(low, high)} in 90% of the draws)"
     told = []
     for k in named_groups(sizes):
-        members = [
-            shown(names[j], IN_SENTENCES).rstrip(".") for j in np.flatnonzero(labels == k)[:NAMED].tolist()
-        ]
-        if sizes[k] > NAMED:
-            members.append(f"{sizes[k] - NAMED:,} more")
-        told.append(f"column group {k + 1} ({listed(members)})")
+        first = shown(names[int(np.flatnonzero(labels == k)[0])], IN_SENTENCES).rstrip(".")
+        such = f"{sizes[k]:,} such as " if sizes[k] > 1 else ""
+        told.append(f"column group {k + 1} ({such}“{first}”)")
     if len(sizes) > SENTENCES:
         told.append(count_of(len(sizes) - SENTENCES, "smaller group"))
     return f"The columns fall into {count_of(len(sizes), 'group')}{often}: {listed(told)}."

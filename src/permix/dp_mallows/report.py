@@ -13,7 +13,7 @@ from permix.reporting.ballots import with_ballots
 from permix.reporting.content import Answer, Block, Note, Paragraph, Section
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import sentences
-from permix.reporting.rank_groups import RankedGroup, RankedGroups
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, as_far_as_told
 from permix.reporting.rank_sections import group_sections, numbers_figure, pairs_section, split_section
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_chains, of_recurrence, verdict
@@ -72,7 +72,7 @@ def _of_sample(fit: DPMallowsFit) -> str:
     return f"; numbers of agents in groups are those in a random sample of {n:,}, scaled to all"
 
 
-def answer(fit: DPMallowsFit) -> Answer:
+def answer(fit: DPMallowsFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     summaries = ClusterSummaries(fit)
     n_chains = fit.draws.arrays["labels"].shape[0]
@@ -88,7 +88,7 @@ def answer(fit: DPMallowsFit) -> Answer:
         )
     if judged[0][0] == "bad":
         advice.append("Run the chains for longer, or with another seed, before you build on numbers below.")
-    found = found_groups(fit, summaries, sure=False)
+    found = as_far_as_told(found_groups(fit, summaries, sure=False), context)
     return Answer(verdict(judged, advice), (*sentences(found), *_how_many(fit)))
 
 
@@ -122,7 +122,7 @@ def completed(fit: DPMallowsFit, context: Context) -> Context:
 def sections(fit: DPMallowsFit, context: Context) -> list[Section]:
     """Describe the groups."""
     summaries = ClusterSummaries(fit)
-    found = found_groups(fit, summaries)
+    found = as_far_as_told(found_groups(fit, summaries), context)
     notes: list[Block] = [
         Note(f"{remark[0].upper()}{remark[1:]}.")
         for remark in summaries.remarks()

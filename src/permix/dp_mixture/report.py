@@ -55,7 +55,7 @@ def found_groups(fit: MixtureFit) -> list[LineGroup]:
     def prior_of(draw: int) -> PartitionPrior:
         return fit.prior if learned is None else DirichletProcess(float(learned[draw]))
 
-    shares = drawn_shares(arrays["labels"], fit.labels, fit.recurrence.n_chains, prior_of, fit.n_rows)
+    shares = drawn_shares(arrays["labels"], fit.labels, fit.recurrence.n_chains, prior_of)
     return [
         LineGroup(
             int(fit.cluster_sizes[k]),
@@ -67,7 +67,7 @@ def found_groups(fit: MixtureFit) -> list[LineGroup]:
     ]
 
 
-def answer(fit: MixtureFit) -> Answer:
+def answer(fit: MixtureFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     n_chains = fit.draws.arrays["labels"].shape[0]
     found = fit.recurrence.n_chains.tolist()

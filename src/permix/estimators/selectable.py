@@ -13,6 +13,9 @@ from permix.errors import Message
 from permix.estimators.parameters import Parameters
 from permix.estimators.wording import cut_short
 
+# Whether groups recur is looked at in a random part of more agents: all of them say little more.
+MOST_LOOKED_AT = 6_000
+
 
 class Selectable(abc.ABC):
     """A mixture whose number of groups can be chosen.

@@ -18,7 +18,7 @@ from permix.reporting.content import Answer, Level, Note, Paragraph, Section, Ve
 from permix.reporting.context import Context
 from permix.reporting.distance_words import FACTS, dispersion_text, largest, under
 from permix.reporting.rank_answer import sentences
-from permix.reporting.rank_groups import RankedGroup, RankedGroups, membership_numbers
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, as_far_as_told, membership_numbers
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import of_baselines, of_recurrence, verdict
@@ -81,21 +81,30 @@ def found_groups(fit: MallowsFit) -> RankedGroups:
 
 def _what_intervals_hold(fit: MallowsFit) -> str:
     """Say what intervals of shares hold, and what they do not."""
-    exact = fit.share_errors is not None and not fit.log_likelihood.standard_error
-    known = "the centers of the groups" if exact else "centers and dispersions of the groups"
-    said = f"Intervals take the agents as a sample, and {known} as known"
-    shares = fit.restart_shares
+    shares, resampled = fit.restart_shares, fit.resampled_shares
+    if resampled is not None:
+        said = (
+            "Intervals take the agents as a sample: groups were fitted anew, centers and dispersions with "
+            f"shares, to {len(resampled)} weighted samples of them, from what the restarts had found"
+        )
+        n_found = int(np.isfinite(resampled).all(axis=1).sum())
+        if n_found < len(resampled):
+            said += f" ({n_found} of these had all groups; one without a group says nothing of its share)"
+    else:
+        exact = fit.share_errors is not None and not fit.log_likelihood.standard_error
+        known = "the centers of the groups" if exact else "centers and dispersions of the groups"
+        said = f"Intervals take the agents as a sample, and {known} as known"
     if shares is not None and len(shares) > 1:
         n = int(fit.as_good.sum())
         runs = all_of(len(shares), "restart") if n == len(shares) else f"{n} of {len(shares)} restarts"
-        said += f"; they hold the sizes in {runs}, which fit as well as chance can tell"
+        said += f"; they are wide enough to hold the sizes in {runs}, which fit equally well but for chance"
     return f"{said}{part_of_all(fit)}. Another number of groups gives other sizes."
 
 
-def answer(fit: MallowsFit) -> Answer:
+def answer(fit: MallowsFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     more = weight_sentences(fit.components.by_agent)
-    return Answer(_verdict(fit), (*sentences(found_groups(fit)), *more))
+    return Answer(_verdict(fit), (*sentences(as_far_as_told(found_groups(fit), context)), *more))
 
 
 def _verdict(fit: MallowsFit) -> Verdict:
@@ -157,7 +166,7 @@ def completed(fit: MallowsFit, context: Context) -> Context:
 
 def sections(fit: MallowsFit, context: Context) -> list[Section]:
     """Describe the groups."""
-    found = found_groups(fit)
+    found = as_far_as_told(found_groups(fit), context)
     notes = [Note(f"{remark[0].upper()}{remark[1:]}.") for remark in remarks(fit) if "recur" not in remark]
     explained = Paragraph(
         "Dispersion says how united a group is: 0, all members rank as the center does; 1, they do not agree "

@@ -27,8 +27,10 @@ FEWEST_REPLICATES = 100
 # An aspect is not reproduced where at most this share of the data sets are as unusual.
 UNUSUAL = 0.02
 INTERVAL = (0.025, 0.975)
-# Shares that are off by less say nothing against a model: with many agents, smaller differences are found.
+# Numbers that are off by less say nothing against a model: with many agents, smaller differences are found.
 LEAST_SHARE = 0.01
+LEAST = {"list lengths by first choice": 0.05, "correlations": 0.05}  # items, and correlations
+LEAST_SPREAD = 0.05  # of means and spreads, in standard deviations
 # Aspects whose numbers are shares, which people read as percentages.
 SHARES = frozenset({"first choices", "pairwise majorities", "agreement between two agents", "levels"})
 
@@ -83,13 +85,9 @@ class FitChecks:
 
     @property
     def lacking(self) -> list[str]:
-        """Aspects that are not reproduced, but for shares that are off by less than a percentage point."""
+        """Aspects that are not reproduced, but for those that are off by less than matters."""
         names: list[str] = self.aspects["aspect"][~self.aspects["reproduced"]].tolist()
-        return [name for name in names if not (is_share(name) and self._farthest(name) < LEAST_SHARE)]
-
-    def _farthest(self, name: str) -> float:
-        rows = self.table[self.table["aspect"] == name]
-        return float((rows["observed"] - rows["mean"]).abs().max())
+        return [name for name in names if matters(name, self.table)]
 
     def __repr__(self) -> str:
         shown = self.aspects.to_string(index=False, float_format="{:.3g}".format)
@@ -137,6 +135,20 @@ def compare(observed: Aspects, replicates: Iterable[Aspects], n_agents: int) -> 
     return FitChecks(verdict_on(aspects, table), aspects, table, len(drawn), n_agents)
 
 
+def matters(name: str, table: pd.DataFrame) -> bool:
+    """Say whether an aspect is off by so much that it matters, such as a percentage point."""
+    rows = table[table["aspect"] == name]
+    off = (rows["observed"] - rows["mean"]).abs().to_numpy()
+    if is_share(name) or name in LEAST:
+        return bool(off.max() >= (LEAST_SHARE if is_share(name) else LEAST[name]))
+    if name in ("column means", "column spreads"):
+        spreads = table[table["aspect"] == "column spreads"].set_index("entry")["observed"]
+        # Without a spread, as of zeros and ones or of counts, any difference counts.
+        own = rows["entry"].map(spreads).fillna(0.0).to_numpy()
+        return bool((off >= LEAST_SPREAD * own).any())
+    return True
+
+
 def tail_shares(seen: Array, made: Array) -> Array:
     """Return, twice, the share of replicated numbers that are at least as far out as the observed ones."""
     n = len(made)
@@ -166,7 +178,9 @@ def unusual_share(seen: Array, made: Array) -> float:
 def verdict_on(aspects: pd.DataFrame, table: pd.DataFrame) -> str:
     """Say in words what is reproduced and what is not, with the number that is farthest off."""
     good = aspects["aspect"][aspects["reproduced"]].tolist()
-    bad = [_with_worst(name, table) for name in aspects["aspect"][~aspects["reproduced"]]]
+    others = aspects["aspect"][~aspects["reproduced"]]
+    bad = [_with_worst(name, table) for name in others if matters(name, table)]
+    good += [f"{name} but for differences that do not matter" for name in others if not matters(name, table)]
     if not bad:
         return f"The model reproduces {_listed(good)}."
     if not good:

@@ -25,6 +25,9 @@ from permix.reporting.words import count_of, in_a_list, listed, number, percent,
 N_TYPICAL = 5
 # Agents who name one item only, who are told of where they are more than so large a part of all.
 ONE_ITEM, MANY = "agents who name one item only", 0.1
+# How long rankings are, and what stands below them, as files and tables have it.
+LENGTHS, UNLISTED = "shortest and longest ranking", "items that are not ranked are taken to be"
+BELOW = "below those that are"
 NO_BALLOTS = (
     "Typical ballots are not shown: this fit does not keep what people said. "
     "permix report {file} DATA, with the data that were fitted, shows them."
@@ -104,9 +107,9 @@ def gaps(table: Any) -> list[dict[str, str]]:
         said["agents who rank all items"] = f"{full:,} ({percent(full / n_agents)})"
         said["items ranked, on average"] = number(float(np.average(lengths, weights=counts)))
         if full < n_agents:
-            said["shortest and longest ranking"] = f"{int(lengths.min())} and {int(lengths.max())} items"
-            meaning = {"below": "below those that are", "unknown": "not asked about"}
-            said["items that are not ranked are taken to be"] = meaning.get(table.unlisted, "either")
+            said[LENGTHS] = f"{int(lengths.min())} and {int(lengths.max())} items"
+            meaning = {"below": BELOW, "unknown": "not asked about"}
+            said[UNLISTED] = meaning.get(table.unlisted, "either")
         lonely = (lengths == 1) & table.unlisted_below
         named = np.zeros(n_items)
         for place in range(table.orders.shape[1]):
@@ -154,6 +157,15 @@ def evidence(table: Any, labels: Array, sure: Array, counts: Array) -> dict[str,
     return {"typical": typical(table, labels, sure), "data": gaps(table)}
 
 
+def longest_of(about: Mapping[str, Rows]) -> int | None:
+    """Return how many items the longest ballot ranks, where that leaves places that nobody speaks of."""
+    facts = {row["what"]: str(row["value"]) for row in about.get("data", ())}
+    if facts.get(UNLISTED) != BELOW or LENGTHS not in facts:
+        return None
+    longest, n_items = int(facts[LENGTHS].split()[2]), int(facts["items"].replace(",", ""))
+    return longest if longest < n_items - 1 else None
+
+
 def with_ballots(context: Context, *known: Any) -> Context:
     """Return a context that has the :func:`evidence` of the data."""
     return replace(context, about={**context.about, **evidence(*known)})
@@ -161,9 +173,18 @@ def with_ballots(context: Context, *known: Any) -> Context:
 
 def data_sentences(about: Mapping[str, Rows], items: Sequence[Any] | None) -> tuple[str, ...]:
     """Say of which ballots groups tell more than they say, and which items are write-ins."""
-    from permix.data.io.marks import is_write_in
+    from permix.data.io.marks import is_several_write_ins
 
     said = []
+    longest = longest_of(about)
+    if longest is not None:
+        n = next(int(row["value"].replace(",", "")) for row in about["data"] if row["what"] == "items")
+        to = "and" if n == longest + 2 else "to"
+        places = f"places {longest + 1} {to} {n}"
+        said.append(
+            f"No ballot ranks more than {longest} of {n:,} items: {places} of a center follow from the "
+            "model, and from which items few name; nobody said them."
+        )
     for row in about.get("data", ()):
         if row["what"] == ONE_ITEM:
             number_of, _, share = shown(row["value"]).partition(" ")
@@ -172,7 +193,9 @@ def data_sentences(about: Mapping[str, Rows], items: Sequence[Any] | None) -> tu
                 "and nothing of the order of the others, which the model takes from agents who say more."
             )
     written = [
-        in_a_list(shown(item, 40)) for item in items or () if isinstance(item, str) and is_write_in(item)
+        in_a_list(shown(item, 40))
+        for item in items or ()
+        if isinstance(item, str) and is_several_write_ins(item)
     ]
     if written:
         one = "stands" if len(written) == 1 else "stand"

@@ -11,7 +11,7 @@ from permix.errors import DataError
 from permix.estimators.registry import Model, model_of, part
 from permix.reporting import items_of
 from permix.reporting.ballots import data_sentences
-from permix.reporting.check_sections import checks_section, kept_checks
+from permix.reporting.check_sections import checks_section, is_quick, kept_checks
 from permix.reporting.chosen_number import number_sentences, number_to_print
 from permix.reporting.content import Answer, Report, Section
 from permix.reporting.context import Context, Rows
@@ -22,7 +22,7 @@ from permix.reporting.shared import (
     covariate_sentences,
     settings_section,
 )
-from permix.reporting.verdicts import checked, stopped_early, with_care
+from permix.reporting.verdicts import checked, not_yet, stopped_early, unchecked
 from permix.reporting.words import shown
 from permix.runtime.progress import Display
 
@@ -41,7 +41,14 @@ ORDER = (
     "settings",
 )
 
-UNCHECKED = "Not looked at yet: whether data drawn from the model are like these (permix report does)."
+NO_BETTER = (
+    "Groups of a model that predicts no better than a simple description of the data may not exist; "
+    "intervals below say how sure sizes are if they do."
+)
+OTHER_MODELS = (
+    "Other models may divide the same data otherwise, and a simple description, such as a plain list of the "
+    "answers, may predict better than any of them: permix compare, with the data, says."
+)
 
 
 def reporter(model: Model) -> Any:
@@ -51,7 +58,9 @@ def reporter(model: Model) -> Any:
     return part(model.report)
 
 
-def _has_checks(model: Model) -> bool:
+def has_checks(fit: Any) -> bool:
+    """Say whether data can be drawn from a fit and held against its own."""
+    model = model_of(fit)
     return bool(model.checks) and importlib.util.find_spec(model.checks.partition(":")[0]) is not None
 
 
@@ -63,18 +72,21 @@ def answer_of(fit: Any, about: Mapping[str, Rows]) -> Answer | None:
     described = reporter(model_of(fit))
     if described is None:
         return None
-    found: Answer = described.answer(fit)
     context = Context("", about)
+    if "data" not in about and hasattr(described, "completed"):  # fits that keep their data
+        context = described.completed(fit, context)
+        about = context.about
+    found: Answer = described.answer(fit, context)
     verdict = stopped_early(found.verdict, bool(getattr(fit, "interrupted", False)), context.facts("ending"))
     for row in about.get("checks", ()):
         verdict = checked(verdict, row)
-    if verdict.level == "good" and "checks" not in about and _has_checks(model_of(fit)):
-        verdict = verdict._replace(reasons=(*verdict.reasons, UNCHECKED))
+    if "checks" not in about and has_checks(fit):
+        verdict = unchecked(verdict)
     doubts = [shown(row["said"]) for row in about.get("no_better", ())]
     if doubts:
-        verdict = with_care(
-            verdict, "Groups of a model that predicts no better than a simple description may not exist."
-        )
+        verdict = not_yet(verdict, NO_BETTER, "Do not build on these groups, nor print their sizes.")
+    elif "comparison" not in about and hasattr(fit, "memberships"):
+        verdict = verdict._replace(advice=(*verdict.advice, OTHER_MODELS))
     first, *others = found.sentences
     said = number_to_print(about)
     to_print = [shown(said)] if said else []
@@ -89,6 +101,15 @@ def evidence_of(fit: Any, data: Any) -> dict[str, Any]:
     return described.evidence(fit, data) if data is not None and hasattr(described, "evidence") else {}
 
 
+def checks_of(fit: Any, data: Any) -> dict[str, Rows]:
+    """Hold data against a fit; nothing where that is slow, or where the data say too little."""
+    if not (has_checks(fit) and is_quick(fit)):
+        return {}
+    given = data if items_of(fit) is not None else None
+    found = checks_section(fit, Context("", data=given))[1]
+    return {} if found is None else {"checks": kept_checks(found)}
+
+
 def build(fit: Any, context: Context, progress: bool | None = None) -> Report:
     """Describe a fit."""
     model = model_of(fit)
@@ -100,7 +121,7 @@ def build(fit: Any, context: Context, progress: bool | None = None) -> Report:
     with Display(progress) as display:
         display.begin("describing the groups")
         context = described.completed(fit, context) if hasattr(described, "completed") else context
-        if _has_checks(model):
+        if has_checks(fit):
             display.begin("drawing data from the model")
             checks, found = checks_section(fit, context)
             sections.append(checks)
@@ -110,7 +131,7 @@ def build(fit: Any, context: Context, progress: bool | None = None) -> Report:
         answer = answer_of(fit, context.about)
         assert answer is not None
         verdict = answer.verdict
-        sections += [answer_section(answer.sentences), *described.sections(fit, context)]
+        sections += [answer_section(answer), *described.sections(fit, context)]
         sections.append(Section("trust", "Can you trust this?", (verdict,)))
         sections += choice_section(context)
         sections += [cleaning_section(context), settings_section(fit, context, described.REFERENCE)]

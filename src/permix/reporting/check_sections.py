@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from permix.errors import DataError, Message
 from permix.estimators.registry import model_of, part
 from permix.posterior.checks import N_REPLICATES, FitChecks, is_share
+from permix.reporting import items_of
 from permix.reporting.charts import Axis, Interval, dots
 from permix.reporting.content import Block, Figure, Note, Paragraph, Section, Table
 from permix.reporting.context import Context, Rows
 from permix.reporting.words import capital, listed, number, one_digit, percent, shown
 
+# Entries of the data, of so many agents at most, that checks are made of after every fit.
+QUICK_ENTRIES, MOST_AGENTS = 50_000, 4000
 # Numbers of an aspect that a picture has.
 MOST_NUMBERS = 12
 # Bars on one axis are at most so many times as long as others; beyond so many bars, dots stand at the end.
@@ -43,6 +47,11 @@ def checks_section(fit: Any, context: Context) -> tuple[Section, FitChecks | Non
         said = error.args[0] if error.args else ""
         why = said.as_options() if isinstance(said, Message) else str(error)
         way_out = ""
+        before = [shown(row["said"]) for row in context.about.get("checks", ())]
+        if before and context.data is None:
+            again = f"permix report {context.file or 'FIT'} DATA"
+            note = f"Checked when it was fitted. {again}, with the same data, shows the numbers."
+            return Section("checks", title, (*map(Paragraph, before), Note(note))), None
         if context.data is None:
             way_out = (
                 f" permix report {context.file or 'FIT'} DATA, with the data that were fitted, checks it."
@@ -54,6 +63,15 @@ def checks_section(fit: Any, context: Context) -> tuple[Section, FitChecks | Non
 def kept_checks(found: FitChecks) -> Rows:
     """Return what files keep of checks: what they came to, and which sides of the data are not reproduced."""
     return [{"said": found.verdict, "lacking": listed(found.lacking) if found.lacking else ""}]
+
+
+def is_quick(fit: Any) -> bool:
+    """Say whether a check takes a second or so: it does of so many entries of what agents or rows say."""
+    items = getattr(fit, "items", None) or items_of(fit)
+    if items is None:
+        return math.prod(getattr(fit, "shape", (QUICK_ENTRIES,))) <= QUICK_ENTRIES
+    n = getattr(fit, "n_agents", MOST_AGENTS)
+    return min(n, MOST_AGENTS) * len(items) <= QUICK_ENTRIES
 
 
 def _checks(found: FitChecks) -> list[Block]:

@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from permix.estimators.baselines import times_as_probable
+from permix.estimators.selectable import MOST_LOOKED_AT
 from permix.reporting.content import Block, Code, Paragraph, Table
 from permix.reporting.context import Context, Rows
 from permix.reporting.words import capital, count_of, listed, number, shown, spelled
 
 # Differences of so many standard errors are not put down to chance.
 CLEARLY = 2.0
+# Smaller differences, in nats of an agent, matter to nobody; errors of fits that are nearly alike are tiny.
+MATTERS = 0.005
 # Columns of files by what people read; others are kept for programs.
 HELD_OUT = {"train": "fitted", "validation": "held out", "difference": "difference"}
 HELD_OUT |= {"difference_error": "error"}
@@ -27,7 +30,8 @@ NATS = (
 RECUR = {True: "yes", False: "no", None: ""}
 LOOKED = (
     "All recur: whether each group is found in every restart that fits as well, each from a beginning of its "
-    "own; looked at from the chosen number down to the first where they do."
+    "own; looked at from the chosen number down to the first where they do, with the seed and settings that "
+    f"-k would have, and of more than {MOST_LOOKED_AT:,} agents in a random part of so many."
 )
 SMALL_IS_GOOD = "The smallest {name} decides: it weighs how probable the data are against the parameters."
 
@@ -81,8 +85,8 @@ def number_to_print(about: Mapping[str, Rows]) -> str:
             return f"{said}."
         return f"{said}. Of no smaller number that was tried do all groups recur: do not print a number."
     n = max(recur)
-    said += f". The largest number whose groups all recur is {spelled(n)}: print or build on these, which"
-    return f"{said} -k {n} finds, instead of --select."
+    said += f". Of the smaller numbers tried, {spelled(n)} is the largest whose groups all recurred: print or"
+    return f"{said} build on these, which -k {n} finds, instead of --select."
 
 
 def _with_number(command: str, n: int) -> str:
@@ -99,20 +103,26 @@ def _is_best(row: Mapping[str, Any]) -> bool:
 
 
 def _tied(rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return which numbers predict as well as the best, as far as chance can tell."""
+    """Return which numbers predict as well as the best, as far as chance can tell or anybody would notice."""
     return [
         int(row["n_groups"])
         for row in rows
-        if -_value(row, "difference") <= CLEARLY * _value(row, "difference_error")
+        if -_value(row, "difference") <= max(CLEARLY * _value(row, "difference_error"), MATTERS)
     ]
 
 
 def _equally_well(tied: Sequence[int]) -> str:
-    if len(tied) > 2 and tied[-1] - tied[0] == len(tied) - 1:
-        which = f"{spelled(tied[0])} to {spelled(tied[-1])}"
-    else:
-        which = listed([spelled(n) for n in tied])
-    return f"{capital(which)} groups predict equally well, as far as chance can tell"
+    runs: list[list[int]] = []
+    for n in tied:
+        if runs and n == runs[-1][-1] + 1:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    which: list[str] = []
+    for run in runs:
+        ends = [spelled(n) for n in run]
+        which += [f"{ends[0]} to {ends[-1]}"] if len(run) > 2 else ends
+    return f"{capital(listed(which))} groups predict equally well, within half a percent or chance"
 
 
 def _followed(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -127,8 +137,9 @@ def _followed(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _compared(row: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
+    n = spelled(int(chosen["n_groups"]))
     times = times_as_probable(float(row["validation"]) - float(chosen["validation"]))
-    return f"with {spelled(int(row['n_groups']))}, what they say is {times} times as probable"
+    return f"with {spelled(int(row['n_groups']))}, what they say is {times} times as probable as with {n}"
 
 
 def _more(chosen: Mapping[str, Any], more: Sequence[Mapping[str, Any]]) -> str:
@@ -177,7 +188,8 @@ def chosen_by(context: Context, n_groups: int) -> list[Block]:
     if not rows:
         return [
             Paragraph(
-                f"You asked for {n}. --select 1-10, instead of -k, lets agents who are held out decide."
+                f"You asked for {n}. If you have not compared numbers yet, --select 1-10 instead of -k lets "
+                "agents who are held out decide."
             )
         ]
     said = [*map(Paragraph, map(capital, number_sentences(context.about)))]

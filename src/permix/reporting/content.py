@@ -68,7 +68,17 @@ class Verdict(NamedTuple):
     advice: tuple[str, ...] = ()
 
 
-Block = Paragraph | Listing | Note | Code | Table | Figure | Verdict
+class Brief(NamedTuple):
+    """A verdict in one line, and the section that says more."""
+
+    level: Level
+    headline: str
+    reason: str
+    title: str  # of that section
+    key: str
+
+
+Block = Brief | Paragraph | Listing | Note | Code | Table | Figure | Verdict
 
 
 class Section(NamedTuple):

@@ -6,6 +6,7 @@ import re
 
 from permix.reporting.content import (
     Block,
+    Brief,
     Code,
     Figure,
     Listing,
@@ -52,6 +53,9 @@ def _section(section: Section, level: int) -> list[str]:
 
 
 def _block(block: Block) -> list[str]:
+    if isinstance(block, Brief):
+        link = f"[{_text(block.title)}](#{re.sub(r'[^a-z ]', '', block.title.lower()).replace(' ', '-')})"
+        return [f"{link} **{_text(block.headline)}** {_text(block.reason)}".rstrip()]
     if isinstance(block, Paragraph):
         return [_text(block.text)]
     if isinstance(block, Note):

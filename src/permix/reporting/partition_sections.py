@@ -30,6 +30,11 @@ from permix.reporting.words import (
 MOST_DRAWS = 200
 MOST_GROUPS = 30
 TAIL = 0.05
+# Members that could be elsewhere.
+UNSURE = (
+    "Placed: {0} that are in the group in most draws. Unsure: {0} that may be in several, and are most often "
+    "here; in shares they count where each draw has them, so that shares differ from these numbers. Both"
+)
 
 
 class LineGroup(NamedTuple):
@@ -42,6 +47,7 @@ class LineGroup(NamedTuple):
     how_sure: float
     found: int  # in how many chains
     members: str = ""  # some names
+    placed: int | None = None  # members that are sure to be here; None where nobody asked
 
 
 def drawn_shares(
@@ -49,13 +55,11 @@ def drawn_shares(
     labels: Array,
     n_chains: Sequence[int] | Array,
     prior_of: Callable[[int], PartitionPrior] | None = None,
-    n_all: int | None = None,
 ) -> list[tuple[float, float | None, float | None]]:
     """Return the mean share of every group over draws of labels (…, observation), and 5 % and 95 % ends.
 
     With ``prior_of`` a draw, counted over all chains, shares are those in the population: what is missing to
-    one is of groups that nobody was seen of. Observations may be a sample of ``n_all``. Without it they are
-    of these observations.
+    one is of groups that nobody was seen of. Without it they are of these observations.
 
     A group of a draw counts as the group of the answer that it is most like. Of groups that recur in no chain
     (``n_chains``: in how many) draws know nothing: they have the share of their members, and no interval.
@@ -70,8 +74,7 @@ def drawn_shares(
         shares.append(sizes / len(found))
         if prior_of is not None:
             clusters = np.bincount(found[np.unique(flat[at], return_index=True)[1]], minlength=n_groups)
-            scale = (n_all or len(found)) / len(found)
-            given.append(dirichlet_given(prior_of(int(at)), scale * sizes, rng, clusters))
+            given.append(dirichlet_given(prior_of(int(at)), sizes, rng, clusters))
     if given:
         mean, low, high = summarized_shares(given, TAIL)
     else:
@@ -115,14 +118,15 @@ def sizes_figure(groups: Sequence[LineGroup], what: str) -> Figure:
 
 
 def groups_table(
-    groups: Sequence[LineGroup], n_chains: int, what: str, some: str = "", of_population: bool = True
+    groups: Sequence[LineGroup], n_chains: int, what: str, more: str = "", of_population: bool = True
 ) -> Table:
     """Put the numbers of groups side by side."""
     which = any(group.members for group in groups)
+    some = any(group.placed not in (None, group.size) for group in groups)
     rows: list[tuple[Cell, ...]] = [
         (
             f"Group {k + 1}",
-            group.size,
+            *([group.placed, group.size - (group.placed or 0)] if some else [group.size]),
             interval(group.share, group.low, group.high),
             percent(group.how_sure),
             f"{group.found} of {n_chains}",
@@ -131,15 +135,23 @@ def groups_table(
         for k, group in enumerate(groups[:100])
     ]
     lost = any(group.low is None for group in groups)
+    members = UNSURE.format(what) if some else f"{capital(what)}: members"
     theirs = "; of groups that no chain has, the share of the members" if lost else ""
     return Table(
         f"The groups of {what} in numbers",
-        ("group", what, "share", "how sure", "found in chains", *([f"which {what}"] if which else [])),
+        (
+            "group",
+            *(["placed", "unsure"] if some else [what]),
+            "share",
+            "how sure",
+            "found in chains",
+            *([f"which {what}"] if which else []),
+        ),
         tuple(rows),
-        f"{capital(what)}: members in the partition nearest to all draws. Share: mean over draws, with a 90% "
+        f"{members} in the partition nearest to all draws. Share: of all {what}, mean over draws, with a 90% "
         f"interval{theirs}. How sure: how probably a member is with its fellow members. Found in chains: "
         f"those most of whose draws have a group that shares 60% of the members of both. "
-        f"{(OF_ALL if of_population else THESE).format(what)}{some}",
+        f"{(OF_ALL if of_population else THESE).format(what)}{more}",
     )
 
 

@@ -65,17 +65,22 @@ def group_sentence(found: RankedGroups, k: int) -> str:
     group, names = found.groups[k], [in_a_list(name) for name in found.short]
     order = [names[item] for item in group.order.tolist()]
     share = interval(group.share, group.low, group.high)
-    who = f"{capital(found.title(k))}, {share} of the agents,"
-    if len(order) <= MOST_NAMED + 1:
-        rest = " ≻ the rest" if len(order) < found.n_items else ""
-        said = f"{who} ranks {' ≻ '.join(order)}{rest}"
+    whose = "its members" if len(found.groups) > 1 else "the agents"
+    who = f"{capital(found.title(k))}, {share} of the agents: its center"
+    top, told = order[: min(MOST_NAMED, found.n_told)], order[: found.n_told]
+    then = f", then {listed(top[1:])}" if len(top) > 1 else ""
+    if len(told) <= MOST_NAMED + 1:
+        rest = " ≻ the rest" if len(told) < found.n_items else ""
+        said = f"{who} is {' ≻ '.join(told)}{rest}"
     elif len(order) < found.n_items:
         left = count_of(found.n_items - len(order), "item")
-        said = (
-            f"{who} puts {order[0]} first, then {listed(order[1:MOST_NAMED])}; its center leaves out {left}"
-        )
+        said = f"{who} ranks {order[0]} first{then}, and leaves out {left}"
+    elif len(told) < len(order):
+        said = f"{who} ranks {order[0]} first{then}"
     else:
-        said = f"{who} puts {order[0]} first, then {listed(order[1:MOST_NAMED])}, and {order[-1]} last"
+        said = f"{who} ranks {order[0]} first{then}, and {order[-1]} last"
+    first = percent(float(found.first[k, group.order[0]]))
+    said = f"{said}; {first} of {whose} put {order[0]} first"
     telling = found.telling(k)
     if len(found.groups) == 1:
         return f"{said}."
@@ -111,8 +116,10 @@ def _place_elsewhere(found: RankedGroups, k: int, item: int) -> str:
 
 def _place(found: RankedGroups, k: int, item: int) -> str:
     """Say where a center has an item."""
-    listed_there = item in found.groups[k].order
-    return ordinal(round(float(found.places[k, item]))) if listed_there else "not ranked"
+    if item not in found.groups[k].order:
+        return "not ranked"
+    place = round(float(found.places[k, item]))
+    return ordinal(place) if place <= found.n_told else f"below the first {spelled(found.n_told)}"
 
 
 def _how_sure(found: RankedGroups) -> str:

@@ -7,13 +7,15 @@ members rank, where groups differ and where they agree follows from these.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from permix.data.labels import Array
+from permix.reporting.ballots import longest_of
+from permix.reporting.context import Context
 from permix.reporting.words import IN_A_SENTENCE, shown
 
 # Rankings drawn of each group: this many, or fewer where items or groups are many.
@@ -55,6 +57,7 @@ class RankedGroups:
     counts: Array | None = None  # agents of each row
     kind: str = "group"  # what the groups are called: classes of a classifier are given
     titles: Sequence[str] = field(default=())  # of groups, where they have names
+    longest: int | None = None  # how many items the longest ballot ranks; None where it may be all
 
     @cached_property
     def short(self) -> list[str]:
@@ -62,6 +65,11 @@ class RankedGroups:
         cut = [shown(name, IN_A_SENTENCE) for name in self.names]
         # "puts 7 first" would be a riddle.
         return [f"item {name}" if name.isdecimal() else name for name in cut]
+
+    @property
+    def n_told(self) -> int:
+        """How many places of a center ballots tell of."""
+        return self.n_items if self.longest is None else self.longest
 
     def title(self, k: int) -> str:
         """Return what a group is called."""
@@ -124,6 +132,7 @@ class RankedGroups:
         own, others = self.places[k], self.places_elsewhere[k] if other is None else self.places[other]
         ratio = np.log(others / own)
         near = np.minimum(own, others) <= max(3.0, self.n_items / 2)
+        near &= np.minimum(own, others) <= self.n_told
         apart = np.abs(own - others) >= max(1.0, 0.08 * self.n_items)
         found = []
         for sign in (1.0, -1.0):
@@ -222,6 +231,11 @@ class RankedGroups:
         chosen = [at for at in np.argsort(-values, kind="stable").tolist() if values[at] > limit][:most]
         pairs = [(int(a[at]), int(b[at])) for at in chosen]
         return [(x, y) if self.before_overall[x, y] >= 0.5 else (y, x) for x, y in pairs]
+
+
+def as_far_as_told(found: RankedGroups, context: Context) -> RankedGroups:
+    """Return groups that know how many places of a center ballots tell of."""
+    return replace(found, longest=longest_of(context.about))
 
 
 def membership_numbers(probabilities: Array, counts: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from permix.reporting.context import Context
 from permix.reporting.rank_answer import group_sentence
 from permix.reporting.rank_groups import MOST_ITEMS, RankedGroups
 from permix.reporting.shared import columns_of
-from permix.reporting.words import capital, count_of, interval, number, one_digit, percent
+from permix.reporting.words import capital, count_of, interval, number, one_digit, percent, spelled
 
 # Groups that have a part of their own, groups side by side in one table, and in all such tables.
 MOST_GROUPS, MOST_ACROSS, SIDE_BY_SIDE = 12, 10, 20
@@ -26,6 +26,12 @@ SHOWN_WITH = (
     "Shown with it: agents for whom no other group is more probable, each in one group alone. Whoever "
     "belongs to group 1 with a probability of 60% and to group 2 with 40% is shown with group 1, but counts "
     "in shares as 0.6 and 0.4 of an agent; where groups overlap, the two numbers differ."
+)
+
+# Where shares of pairs are those of the data.
+OF_DATA = (
+    "What agents said themselves is under “Does the model look like the data?”, as observed pairwise "
+    "majorities, where that was checked."
 )
 
 
@@ -68,7 +74,7 @@ def _side_by_side(found: RankedGroups, groups: range) -> Table:
     for item in items:
         places = [found.places[k, item] for k in groups]
         listed = [item in found.groups[k].order for k in groups]
-        texts = [str(round(float(p))) if has else "–" for p, has in zip(places, listed, strict=True)]
+        texts = [_place(found, float(p)) if has else "–" for p, has in zip(places, listed, strict=True)]
         rows.append((found.names[item], *texts))
         tints = [
             shade_of(-float(p), -n, -1.0) if has else None for p, has in zip(places, listed, strict=True)
@@ -80,9 +86,21 @@ def _side_by_side(found: RankedGroups, groups: range) -> Table:
         ("item", *(capital(found.title(k)) for k in groups)),
         tuple(rows),
         f"{found.center_is} Items in the order of all groups together; the stronger the color, the better."
-        f"{some}{left_out(found)}",
+        f"{_below(found)}{some}{left_out(found)}",
         tuple(shades),
     )
+
+
+def _place(found: RankedGroups, place: float) -> str:
+    """Write a place, as far as ballots tell it."""
+    whole = round(place)
+    return str(whole) if whole <= found.n_told else f">{found.n_told}"
+
+
+def _below(found: RankedGroups) -> str:
+    """Say why some places are not told."""
+    n = found.n_told
+    return "" if n >= found.n_items else f" >{n}: below the first {spelled(n)}; no ballot ranks more."
 
 
 def _tables_of(found: RankedGroups) -> list[range]:
@@ -174,11 +192,13 @@ def ranks_picture(found: RankedGroups, k: int) -> Figure:
     last = found.n_items if found.n_items <= 2 * IN_PICTURE else min(found.n_items, reach + 1)
     ticks = (1.0, *(tick for tick in nice_ticks(1, last) if tick > 1.5))
     some = "" if len(items) == found.n_items else f", the first {len(items)} of {found.n_items:,}"
+    n = found.n_told
+    beyond = "" if n >= found.n_items else f", which says all of ranks below {n}: no ballot ranks more"
     title = f"How {found.title(k)} ranks the items"
     return dots(
         title,
         f"Average rank of each item among the members, and between which ranks 90% of them put it; items "
-        f"from the top of the center{some}. Drawn from the fitted model.",
+        f"from the top of the center{some}. Drawn from the fitted model{beyond}.",
         rows,
         Axis("rank (1 = best)", 1.0, float(last), one_digit, ticks),
         ("item", "average rank among members", "90% of the members", "average rank of all others"),
@@ -191,19 +211,21 @@ def center_table(found: RankedGroups, k: int) -> Table:
     items = group.order[:IN_TABLE].tolist()
     known = group.places is not None
     others = len(found.groups) > 1
-    columns = ["item", "place", *(["may be"] * known), *(["elsewhere"] * others), "put first by"]
+    columns = ["item", "place", *(["may be"] * known), *(["place elsewhere"] * others), "put first by"]
     rows = []
     for place, item in enumerate(items):
-        cells: list[str | int] = [found.names[item], place + 1]
+        cells: list[str | int] = [found.names[item], _place(found, place + 1)]
         if group.places is not None:
             low, high = (int(ends[place]) for ends in group.places)
-            cells.append(str(low) if low == high else f"{low}–{high}")
+            ends = f"{low} or more" if high > found.n_told else f"{low}–{high}"
+            cells.append(_place(found, low) if low == high or low > found.n_told else ends)
         if others:
             cells.append(one_digit(float(found.places_elsewhere[k, item])))
         rows.append((*cells, percent(float(found.first[k, item]))))
     rest = found.n_items - len(items)
     said = [found.places_are] if known else []
-    said += ["Elsewhere: mean place in the centers of the other groups, by their sizes."] * others
+    said += ["Place elsewhere: mean place in the centers of the other groups, by their sizes."] * others
+    said.append(f"Put first by: share of the members, by the fitted model.{_below(found)}")
     said += [f"{count_of(rest, 'more item')} not shown."] * (rest > 0)
     return Table(f"The center of {found.title(k)}", tuple(columns), tuple(rows), " ".join(said))
 
@@ -251,7 +273,7 @@ def _pair_table(found: RankedGroups, pairs: list[tuple[int, int]], caption: str,
         rows.append((f"{a} before {b}", *map(percent, values)))
         shades.append((None, *(shade_of(value, 0.0, 1.0) for value in values)))
     columns = ("who would put …", "all", *(capital(found.title(k)) for k in groups))
-    note = "Share of agents that would rank the first item above the second, by the fitted model."
+    note = f"Share of agents that would rank the first item above the second, by the fitted model. {OF_DATA}"
     note += left_out(found)
     return Table(f"{caption}{_which(groups, found)}", columns, tuple(rows), note, tuple(shades))
 
@@ -307,7 +329,7 @@ def pairs_section(found: RankedGroups) -> Section:
     said = Paragraph(
         "Read along a row: blue where most prefer its item to that of the column, orange where most prefer "
         f"the other. {order} These are shares under the fitted model, also of pairs that an agent said "
-        "nothing about."
+        f"nothing about. {OF_DATA}"
     )
     return Section("pairs", "Every pair of items", (said, *figures))
 

@@ -14,7 +14,7 @@ from permix.estimators.by_covariate import GroupTable, group_table
 from permix.estimators.known import known_of
 from permix.reporting import items_of
 from permix.reporting.charts import shade_of
-from permix.reporting.content import Block, Code, Note, Paragraph, Section, Table
+from permix.reporting.content import Answer, Block, Brief, Code, Note, Paragraph, Section, Table
 from permix.reporting.context import Context, Rows
 from permix.reporting.words import capital, count_of, in_a_list, listed, percent, shown
 
@@ -34,9 +34,11 @@ CITATION = (
 )
 
 
-def answer_section(sentences: tuple[str, ...]) -> Section:
-    """Begin with the answer."""
-    return Section("answer", "The answer", tuple(map(Paragraph, sentences)))
+def answer_section(answer: Answer) -> Section:
+    """Begin with the answer, and above it how far to trust it, in a line."""
+    level, headline, reasons, _ = answer.verdict
+    brief = Brief(level, headline, reasons[0] if reasons else "", "Can you trust this?", "trust")
+    return Section("answer", "The answer", (brief, *map(Paragraph, answer.sentences)))
 
 
 # -- covariates ------------------------------------------------------------------------------------

@@ -17,6 +17,10 @@ HEADLINES: Mapping[Level, str] = {
     "care": "With care.",
     "bad": "Not yet.",
 }
+UNCHECKED = "Not checked against the data yet."
+UNCHECKED_REASON = (
+    "Nobody has looked yet whether data drawn from the model are like these; permix report does."
+)
 WORST: tuple[Level, ...] = ("bad", "care", "good")
 
 
@@ -24,8 +28,8 @@ WORST: tuple[Level, ...] = ("bad", "care", "good")
 LEAST_GAIN = 0.02
 Judged = tuple[Level, str]
 NOT_REPRODUCED = (
-    "Take {} from the data and not from the model, and its groups as a simplification; permix compare says "
-    "whether another model predicts better."
+    "Take {} from the data (observed, under “Does the model look like the data?”) and not from the model, "
+    "and its groups as a simplification."
 )
 
 
@@ -63,6 +67,18 @@ def with_care(found: Verdict, reason: str, *advice: str) -> Verdict:
         first, *others = found.reasons
         return found._replace(reasons=(first, reason, *others), advice=(*found.advice, *advice))
     return Verdict("care", HEADLINES["care"], (reason, *found.reasons), (*found.advice, *advice))
+
+
+def not_yet(found: Verdict, reason: str, *advice: str) -> Verdict:
+    """Add a reason, the first one, not to build on a fit."""
+    return Verdict("bad", HEADLINES["bad"], (reason, *found.reasons), (*advice, *found.advice))
+
+
+def unchecked(found: Verdict) -> Verdict:
+    """Say that nobody held the data against the model; where all else is well, this decides."""
+    if found.level != "good":
+        return found
+    return found._replace(level="care", headline=UNCHECKED, reasons=(*found.reasons, UNCHECKED_REASON))
 
 
 def checked(found: Verdict, checks: Mapping[str, Any]) -> Verdict:
@@ -113,7 +129,7 @@ def of_baselines(fit: Any) -> list[Judged]:
     own = float(fit.log_likelihood) / int(fit.counts.sum())
     # The shares of equal answers know the agents who were fitted by heart: to fall behind them says nothing.
     told = {name: score for name, score in scores.items() if name != MEMORIZED}
-    said = in_words(own, told, "What an agent says")
+    said = in_words(own, told, "Under this model, what an agent says")
     if fit.components.n_components > 1 and own - scores["one group"] < LEAST_GAIN:
         return [("care", f"The groups explain hardly more than one group does. {said}")]
     return [("good", said)]

@@ -128,12 +128,14 @@ def interval(share: float, low: float | None, high: float | None) -> str:
 
     >>> interval(0.251, 0.2488, 0.2533)
     '25.1% (24.9–25.3)'
+    >>> interval(0.012, 0.002, 0.03)
+    '1% (<1–3)'
     """
     if low is None or high is None:
         return percent(share)
     if low < high and round(100 * low) == round(100 * high):
         return f"{100 * share:.1f}% ({100 * low:.1f}–{100 * high:.1f})"
-    return f"{percent(share)} ({100 * low:.0f}–{100 * high:.0f})"
+    return f"{percent(share)} ({percent(low)[:-1]}–{percent(high)[:-1]})"
 
 
 def ordinal(n: int) -> str:

@@ -2,7 +2,7 @@
 
 While work runs in the main thread, the first Ctrl-C is noted and raises nothing: it cannot break a lock or a
 wait, and work ends after its current step with what was done. The second is raised at once. A
-:class:`Deadline` ends work in the same way.
+:class:`Deadline` ends work in the same way, and so does SIGTERM in commands (:mod:`permix.runtime.ending`).
 """
 
 from __future__ import annotations

@@ -67,6 +67,7 @@ class Line:
     text: str = ""
     began: float = field(default_factory=time.monotonic)
     most: int | None = None  # the total if the work goes on, which its parts decide
+    alike: bool = True  # whether parts take about equally long; else nobody knows how long the rest takes
     done_before: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +80,7 @@ class Line:
 
     def _seconds_to(self, total: int | None) -> float | None:
         done = self.done - self.done_before
-        if total is None or done <= 0 or self.done >= total:
+        if not self.alike or total is None or done <= 0 or self.done >= total:
             return None
         return (time.monotonic() - self.began) * (total - self.done) / done
 
@@ -225,10 +226,10 @@ class Display:
         with rows_reported_to(tell):
             yield
 
-    def begin(self, what: str, total: int | None = None) -> None:
+    def begin(self, what: str, total: int | None = None, *, alike: bool = True) -> None:
         """Show one line about work of ``total`` parts, in the place of what was shown."""
         with self._lock:
-            self.lines = [Line(what, total)]
+            self.lines = [Line(what, total, alike=alike)]
         self.show()
 
     def step(self, n_done: int = 1) -> None:

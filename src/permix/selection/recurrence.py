@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from permix.estimators.selectable import Selectable
+from permix.estimators.selectable import MOST_LOOKED_AT, Selectable
 from permix.runtime.progress import Display
-
-# Of more agents a random part is looked at: whether groups recur says little more with all of them.
-MOST_AGENTS = 6_000
 
 
 def recurring(
@@ -27,8 +24,8 @@ def recurring(
     if recurs:
         return found
     part = table._bare()
-    if part.n_agents > MOST_AGENTS:
-        _, part = part.split(MOST_AGENTS, seed)
+    if part.n_agents > MOST_LOOKED_AT:
+        _, part = part.split(MOST_LOOKED_AT, seed)
     quiet = settings.replaced(progress=False)
     with Display(settings.progress) as display:
         display.begin("which fewer groups recur")

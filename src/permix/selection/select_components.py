@@ -283,7 +283,10 @@ def select_components(
     recurs = {}
     if refit and fit is not None and not (interrupted or fit.interrupted):
         smaller = [number for number in numbers if number < chosen]
-        recurs = recurring(selectable, table, asked.replaced(n_components=chosen), fit, smaller, seeds[2])
+        # With the seed that a fit of one of these numbers by itself would have.
+        own = random_state if isinstance(random_state, int) else seeds[1]
+        alone = asked.replaced(n_components=chosen, random_state=own)
+        recurs = recurring(selectable, table, alone, fit, smaller, seeds[2])
     if fit is not None:  # a part of the rows has covariates of its own, which nobody asks about
         fit = with_known(fit, table if fit.n_known[0] == len(table) else table._bare())
     return ComponentSelection(

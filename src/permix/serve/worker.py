@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from permix.runtime.ending import AT_ONCE
 from permix.runtime.progress import FILE_VARIABLE
 from permix.serve.jobs import DONE, FAILED, QUEUED, REPORT, RUNNING, STOPPED, UNDER_WAY, Job, Jobs
 
@@ -35,6 +36,7 @@ PERMIX = (sys.executable, "-P", "-m", "permix")
 def environment(folder: Path) -> dict[str, str]:
     """Return the environment of a job's process."""
     more = {FILE_VARIABLE: str(folder / PROGRESS), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
+    more[AT_ONCE] = "1"  # a server that ends starts its jobs again later
     return {**os.environ, **more}
 
 

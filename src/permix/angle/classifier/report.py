@@ -46,7 +46,7 @@ def found_classes(fit: AngleClassifierFit) -> RankedGroups:
     )
 
 
-def answer(fit: AngleClassifierFit) -> Answer:
+def answer(fit: AngleClassifierFit, context: Context) -> Answer:
     """Say what the classes are like, and how far to trust it."""
     found = found_classes(fit)
     judged: list[tuple[Level, str]] = [

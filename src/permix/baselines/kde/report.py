@@ -47,7 +47,7 @@ def everybody(fit: KDEFit) -> RankedGroups:
     )
 
 
-def answer(fit: KDEFit) -> Answer:
+def answer(fit: KDEFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     found = everybody(fit)
     names = [found.short[item] for item in found.groups[0].order.tolist()]

@@ -17,7 +17,7 @@ from permix.reporting import ballots
 from permix.reporting.content import Answer, Level, Paragraph, Section
 from permix.reporting.context import Context
 from permix.reporting.rank_answer import sentences
-from permix.reporting.rank_groups import RankedGroup, RankedGroups
+from permix.reporting.rank_groups import RankedGroup, RankedGroups, as_far_as_told
 from permix.reporting.rank_sections import group_sections, pairs_section, split_section
 from permix.reporting.shared import covariate_blocks, gaps_section
 from permix.reporting.verdicts import verdict
@@ -54,7 +54,7 @@ def found_groups(fit: MeanShiftFit) -> RankedGroups:
     )
 
 
-def answer(fit: MeanShiftFit) -> Answer:
+def answer(fit: MeanShiftFit, context: Context) -> Answer:
     """Say what was found, and how far to trust it."""
     judged: list[tuple[Level, str]] = [
         ("care", "Mean-shift gives one partition, without saying how sure it is; mixtures do.")
@@ -68,7 +68,7 @@ def answer(fit: MeanShiftFit) -> Answer:
         advice.insert(0, "A smaller --decay joins more lists.")
     if fit.interrupted or not fit.converged:
         judged.append(("care", "Lists still moved when it ended."))
-    found = found_groups(fit)
+    found = as_far_as_told(found_groups(fit), context)
     said = sentences(found)
     return Answer(verdict(judged, advice), said[:-1] if k > 1 else said)
 
@@ -93,7 +93,7 @@ def completed(fit: MeanShiftFit, context: Context) -> Context:
 
 def sections(fit: MeanShiftFit, context: Context) -> list[Section]:
     """Describe the groups."""
-    found = found_groups(fit)
+    found = as_far_as_told(found_groups(fit), context)
     number = Paragraph(
         f"{count_of(len(fit.centers), 'group')} came to rest; a smaller --decay joins more lists, a larger "
         "one fewer."

@@ -43,6 +43,16 @@ NO_ANSWER = (
     *(77, 88, 97, 98, 99, 777, 888, 998, 999, 9999),
     *(-7, -8, -9, -77, -88, -97, -98, -99, -999, -9999),
 )
+# What may stand before, and after, "write-in" in a name for everybody who was written in.
+_KINDS = (
+    "(?:un|non-?)?(?:certified|declared|registered|assigned|official|qualified|resolved|valid|listed|named)"
+)
+_WRITE_IN = re.compile(
+    rf"\W*(?:(?:{_KINDS}|all|any|blank|in|misc|miscellaneous|other|scattered|the|total)[\s._-]+)*"
+    r"write[\s._-]?ins?(?![a-z])(?:[\s._-]*(?:candidates?|names?|others?|totals?|votes?)(?![a-z]))*(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _WHOLE = re.compile(r"[-+]?[0-9]{1,5}(?:\.0+)?")
 
 
@@ -90,8 +100,28 @@ def is_mark(text: str) -> bool:
 
 
 def is_write_in(name: str) -> bool:
-    """Whether a name says that it stands for people who were written in."""
-    return "writein" in plain(name) or plain(name) == "uwi"
+    """Whether a name says that it stands for people who were written in, or for one of them.
+
+    Examples
+    --------
+    >>> [is_write_in(name) for name in ("Write-in", "Undeclared write-ins", "UWI", "Write-In: Bo Smith")]
+    [True, True, True, True]
+    >>> [is_write_in(name) for name in ("Skip the write-ins", "Rewrite-in")]
+    [False, False]
+    """
+    return plain(name) == "uwi" or _WRITE_IN.match(str(name)) is not None
+
+
+def is_several_write_ins(name: str) -> bool:
+    """Whether a name stands for all who were written in: not for one whom it names.
+
+    Examples
+    --------
+    >>> is_several_write_ins("Write-in votes (2)"), is_several_write_ins("Write-In: Bo Smith")
+    (True, False)
+    """
+    found = _WRITE_IN.match(str(name))
+    return is_write_in(name) and (found is None or not _LETTERS.search(found["rest"]))
 
 
 def refuse_sets(source: object, entries: Iterable[object]) -> None:

@@ -20,6 +20,7 @@ from permix.data.cells_codes import Missing, MissingCodes
 from permix.data.io.ballots.contest_column import (
     ContestColumn,
     candidates_of_lists,
+    column_holding,
     contest_column,
     known_columns,
     rows_of,
@@ -40,6 +41,11 @@ from permix.data.io.headers import (
 )
 from permix.data.io.layouts import comparisons, detection, lists, no_items, turning
 from permix.data.io.layouts.counts import counts_of, refuse_weights_of_agents, refuse_what_may_count
+from permix.data.io.layouts.doubtful_entries import (
+    refuse_codes_in_columns,
+    refuse_counted_notes,
+    refuse_one_mark,
+)
 from permix.data.io.layouts.long import (
     FILL,
     agents_of_rows,
@@ -299,7 +305,7 @@ def from_table(
         table = turning.renamed(
             table, {str(table.names[sides[0]]): "better", str(table.names[sides[1]]): "worse"}
         )
-    column = _contest_column(table, layout, agent_column, count_column)
+    column = _contest_column(table, layout, agent_column, count_column, contest)
     if column is not None:
         named = {name: name for name in column.contests}
         chosen = chosen_contest(named, contest, table.source, way_out=column.way_out())
@@ -312,7 +318,12 @@ def from_table(
         contest = None
     note["TABLE"] = {"columns": [str(name) for name in table.names], "agent": None}
     if column is not None:
-        note["TABLE"]["contest"] = chosen
+        note["TABLE"] |= {"contest": chosen, "contest column": column.name}
+    elif contest is not None or layout in ("auto", "orders"):
+        known = {agent_column, count_column}
+        series = detection.one_of_several_series(table, contest, known)
+        if series is not None:
+            table, note["TABLE"]["contest"], contest = *series, None
     if layout in ("auto", "orders", "ranks", "ratings"):
         table, of_form = surveys.answers_of(table, contest, agent_column, count_column)
         if of_form:
@@ -368,6 +379,8 @@ def from_table(
         table, counts, covariates = spoken.table, spoken.counts, spoken.covariates
         agents = None if agent is None else table.filled(agent, FILL)
         below = _below(table, mark, unlisted or "below")
+        if names is None and count is not None:
+            refuse_counted_notes([table.columns[wide[0]]], counts, table.where, parts=lists.items_of)
         listed = lists.read_lists(table, wide[0], names, below, counts, agents)
         return spoken.told(listed)
     is_long = bool(agent is not None and table.places("item") and table.places("rating"))
@@ -460,6 +473,8 @@ def from_table(
                 refuse_sets(table.source, table.columns[place].tolist())
             refuse_numbers_among_names(table, wide)
             table = detection.without_nobody(table, detection.ordered_places(table, wide))
+            refuse_codes_in_columns(table, wide)
+            _refuse_what_is_no_item(table, wide, None if count is None else counts)
     elif names is None:
         no_items.refuse_beside_ranks(table, wide, note["TABLE"]["columns"])
     spoken = _Spoken.of(table, wide, counts, covariates, zero_is_none=layout == "ranks")
@@ -481,6 +496,17 @@ def from_table(
     return result
 
 
+def _refuse_what_is_no_item(table: Table, wide: list[int], counts: Array | None) -> None:
+    """Ask about totals below ballots, and about a sign that is all that stands in several columns."""
+    columns = [table.columns[place] for place in wide]
+    if counts is not None:
+        refuse_counted_notes(columns, counts, table.where)
+    filled = [column[~missing_mask(column)] for column in columns]
+    found = {str(entry) for column in filled for entry in column[:1]}
+    if len(found) == 1 and len({str(entry) for column in filled for entry in column}) == 1:
+        refuse_one_mark(table.source, next(iter(found)), sum(1 for column in filled if len(column)))
+
+
 def _unread(table: Table, wide: Iterable[int], read: Iterable[int]) -> dict[str, list[str]]:
     """Return the columns of a long table that no layout reads, where there are some."""
     known = set(read)
@@ -499,7 +525,7 @@ def _range_of(table: Table, places: Iterable[int]) -> dict[str, float]:
 
 
 def _contest_column(
-    table: Table, layout: str, agent_column: object, count_column: object
+    table: Table, layout: str, agent_column: object, count_column: object, asked: str | None = None
 ) -> ContestColumn | None:
     """Return the column that says of which contest a row is, in a table whose entries are items."""
     item, rated = table.places("item"), table.places("rating")
@@ -512,13 +538,19 @@ def _contest_column(
     if not candidates or tasks or layout in comparisons.COMPARED:
         return None
     roles = {table.names[at] for role in ("agent", "count") for at in table.places(role)}
-    names = known_columns(table.names, {agent_column, count_column, *roles, *table.items})
+    names = known_names = known_columns(table.names, {agent_column, count_column, *roles, *table.items})
     ranked = [at for at, name in enumerate(names) if item and plain(name) in LONG_RANKS]
     names = ["" if at in (*ranked, *rated) else name for at, name in enumerate(names)]
     found = contest_column(names, table.columns, candidates, of_lines=bool(item))
     if found is None and item and len(ranked) == 1 and len(agents) == 1:
         others = ["" if at in (*item, *agents) else name for at, name in enumerate(names)]
         found = separating_column(others, table.columns, agents[0], ranked[0])
+    if found is None and item and len(rated) == 1 and len(agents) == 1 and not ranked:
+        others = ["" if at in (*item, *agents, *rated) else name for at, name in enumerate(names)]
+        found = separating_column(others, table.columns, agents[0], rated[0], whole=True)
+    if asked is not None and (found is None or asked not in found.contests):
+        others = ["" if at in candidates else name for at, name in enumerate(known_names)]
+        found = column_holding(others, table.columns, asked, table.source) or found
     return found
 
 

@@ -25,6 +25,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.column_names import BLANKS, FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
@@ -123,8 +124,8 @@ def _refuse_the_worst(table: Table, wide: list[int]) -> None:
         )
 
 
-def _refuse_several_series(table: Table, wide: list[int]) -> None:
-    """Refuse columns of several contests: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``, or ``1st choice Clerk``."""
+def _series(table: Table, wide: Sequence[int]) -> dict[str, list[int]]:
+    """Return columns by question where they are those of several: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``."""
     series: dict[str, list[int]] = {}  # places of the columns
     numbered: dict[str, list[int]] = {}
     for place in wide:
@@ -132,17 +133,54 @@ def _refuse_several_series(table: Table, wide: list[int]) -> None:
         match = re.fullmatch(r"(\D*)([0-9]{1,4})(?:st|nd|rd|th)?(\D*)", name)
         called = "" if match is None else f"{match[1].strip(' ._#-')} {match[3].strip(' ._#-')}".strip()
         if match is None or not called:
-            return
+            return {}
         series.setdefault(called, []).append(place)
         numbered.setdefault(called, []).append(int(match[2]))
-    if len(series) > 1 and all(found == list(range(1, len(found) + 1)) for found in numbered.values()):
+    whole = all(found == list(range(1, len(found) + 1)) for found in numbered.values())
+    return series if len(series) > 1 and whole else {}
+
+
+def _refuse_several_series(table: Table, wide: list[int]) -> None:
+    """Refuse columns of several contests: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``, or ``1st choice Clerk``."""
+    series = _series(table, wide)
+    if series:
         names = list(series)
         last = table.names[series[names[-1]][0]]
         raise DataError(
             f"{table.source}: the columns are those of several questions, {some_names(names)}, as it seems; "
-            "read one, and leave out the columns of the others, such as ",
-            Argument("ignore", last),
+            "read one with ",
+            Argument("contest", names[0]),
+            *(", or leave out the columns of the others, such as ", Argument("ignore", last)),
         )
+
+
+def one_of_several_series(
+    table: Table, contest: str | None, roles: Collection[object]
+) -> tuple[Table, str] | None:
+    """Return the columns of one question where a table has a series of ranks for each of several.
+
+    Ask for the contest where nobody said it; None where the columns are others, or hold numbers alone.
+    """
+    apart = {at for role in ("agent", "count", "unlisted") for at in table.places(role)}
+    apart |= {at for at, name in enumerate(table.names) if name in roles}
+    wide = [at for at in range(len(table.names)) if at not in apart]
+    wide = [at for at in wide if re.search("[0-9]", str(table.names[at]))]
+    series = _series(table, wide)
+    if not series or max(map(len, series.values())) < 2:
+        return None
+    if all(numbers(table.columns[place]) is not None for place in wide):
+        return None
+    if contest is None:
+        found = [{entry for at in places for entry in _entries(table, at)} for places in series.values()]
+        if sum(map(len, found)) == len(set().union(*found)):
+            _refuse_several_series(table, wide)
+        return None
+    chosen = chosen_contest({name: name for name in series}, contest, table.source)
+    left = {at for places in series.values() for at in places if places != series[chosen]}
+    kept = [at for at in range(len(table.names)) if at not in left]
+    called = {at: f"choice{rank}" for rank, at in enumerate(series[chosen], start=1)}
+    names = [called.get(at, table.names[at]) for at in kept]
+    return table._replace(names=names, columns=[table.columns[at] for at in kept]), chosen
 
 
 def refuse_places_as_items(table: Table, wide: list[int]) -> None:
