@@ -259,7 +259,7 @@ def test_columns_called_top_may_list_items(read):
     text = "id,top1,top2\n1,12,4\n2,4,7\n"
     with pytest.raises(DataError, match="could be orders"):
         read(text)
-    assert read(text, layout="orders").items == (12, 4, 7)
+    assert read(text, layout="orders").items == (4, 7, 12)
 
 
 def test_groups_of_qualtrics_and_a_column_for_each_rank_are_told(read):

@@ -261,8 +261,8 @@ def _refuse_places_of_items(table: Table) -> None:
     if len(found) > 1 and counted and held <= {"0", "1", "0.0", "1.0"}:
         item, items = next(iter(found.items()))
         raise DataError(
-            f"{table.source}: a column for each item at each rank, as it seems: {table.names[min(items)]!r} says "
-            f"whether {item!r} has rank 1. Write a column for each item with its rank instead"
+            f"{table.source}: a column for each item at each rank, as it seems: {table.names[min(items)]!r} "
+            f"says whether {item!r} has rank 1. Write a column for each item with its rank instead"
         )
 
 
