@@ -29,7 +29,7 @@ from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.column_names import BLANKS, FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
-from permix.data.io.layouts import long_advice, no_items
+from permix.data.io.layouts import long_advice, no_items, turning
 from permix.data.io.layouts.comparisons import sides_without_winner
 from permix.data.io.layouts.notation import open_brackets
 from permix.data.io.marks import codes_among, says_nobody, says_several
@@ -279,7 +279,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
                 f"{table.source}: {sides[0]!r} and {sides[1]!r} could be the two sides of comparisons, and "
                 "no column is called as one of winners is; call it 'winner'"
             )
-        _refuse_turned_around(table, wide, text)
+        turning.refuse_turned_around(table, wide, text)
         _refuse_boxes(table, wide)
         _refuse_one_list(table, text)
         unclear = _looks_long(table) or _could_be_orders(table, wide, text)
@@ -292,8 +292,8 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
             "orders (column = place, entry = item) or ranks (column = item, entry = its rank); say ",
             *(Argument("layout", "orders"), " or ", _RANKS),
         )
-    if len(wide) > 1 and all(_AGENTS.fullmatch(plain(name)) for name in names):
-        raise DataError(table.source, _TURN_AROUND.format("item"), *_by_row_of_item(None))
+    if len(wide) > 1 and all(turning.AGENTS.fullmatch(plain(name)) for name in names):
+        turning.refuse_numbered_agents(table)
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
         _refuse_scores(table, wide, called)
@@ -323,56 +323,6 @@ def _refuse_boxes(table: Table, wide: list[int]) -> None:
             f"{table.source}: nothing but {next(iter(found))!r} stands in the columns, as where boxes are "
             "checked; write 1 for it and 0 where a box is left open: what is 1 is then above what is 0"
         )
-
-
-_AGENTS = re.compile(
-    r"(?:agent|assessor|critic|evaluator|expert|judge|juror|participant|person|rater|respondent|reviewer|"
-    r"subject|user|voter)[0-9]+"
-)
-_TURN_AROUND = ": a row for each {} and a column for each agent, as it seems: "
-
-
-def _refuse_turned_around(table: Table, wide: list[int], text: list[int]) -> None:
-    """Refuse a row for each item or place, and a column for each agent."""
-    first, others = wide[0], wide[1:]
-    by_item = text == [first] and table.places("item") == [first]
-    values = numbers(table.columns[first])
-    counts = values is not None and np.array_equal(values, np.arange(1, table.n_rows + 1))
-    by_place = plain(table.names[first]) in LONG_RANKS and counts and text == others
-    named = [place for place in others if _AGENTS.fullmatch(plain(table.names[place]))]
-    if len(others) > 1 and by_place:
-        raise DataError(
-            table.source, _TURN_AROUND.format("place"), "turn the table around, so that each agent has a row"
-        )
-    if len(others) > 1 and by_item and not named:
-        about = [name for name in map(str, table.names) if plain(name) in no_items.SAY_SOMETHING]
-        if about:
-            raise DataError(
-                f"{table.source}: a row for each item, as it seems, and column {about[0]!r} sums up what "
-                "agents said: that does not say who said what; write a row for each agent"
-            )
-    if len(named) > 1 and first in text:
-        left = [place for place in others if place not in named]
-        raise DataError(
-            table.source,
-            _TURN_AROUND.format("item"),
-            *_by_row_of_item(table.names[first], [table.names[place] for place in left]),
-        )
-
-
-def _by_row_of_item(name: Label | None, ignore: Sequence[Label] = ()) -> tuple[Part, ...]:
-    """Say how a table with a row for each item is read."""
-    if name is None:
-        return ("turn the table around, so that each agent has a row",)
-    others = [" and ", Argument("ignore", list(ignore))] if ignore else []
-    return (
-        f"if {name!r} names the items, turn it around with ",
-        Argument("transpose", True),
-        *others,
-        " (numbers that are ratings, of which the highest is the best, need ",
-        Argument("layout", "ratings"),
-        ", too)",
-    )
 
 
 # Names of columns that say that 1 is not the best.
