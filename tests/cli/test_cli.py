@@ -94,9 +94,12 @@ def test_items_that_nobody_compares_are_told(run, votes, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("agent,better,worse\nann,x,y\nbob,x,y\ncy,z,w\n")
     _, out, _ = run("consensus", pairs)
-    assert "nobody compares the two items" in out
+    assert "nobody prefers one of the two items" in out
+    assert "few agents" not in out
     assert "nan" not in out
-    assert "nobody compares" not in run("consensus", votes)[1]
+    assert "nobody prefers" not in run("consensus", votes)[1]
+    pairs.write_text(pairs.read_text() + "".join(f"a{k},x,y\n" for k in range(60)))
+    assert "few agents answered them. --min-support" in run("consensus", pairs)[1]
 
 
 def test_convert(run, votes, tmp_path):
@@ -169,7 +172,7 @@ def test_a_column_of_counts_is_named(run, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b,c\n1,x,2\n2,y,1\n", "name them with --layout ranks"),
+        ("a,b,c\n1,x,2\n2,y,1\n", "say --layout ranks --ignore b"),
         ("a,b\nx,y\ny,x\n", "say --layout orders if each row"),
         ("pos1,pos2,Wk\nx,y,3\n", "name it with --agent-column or --count-column"),
         ("v1,v2,v3\n1,2,3\n2,3,1\n", "say --layout orders or --layout ranks"),

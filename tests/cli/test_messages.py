@@ -136,7 +136,7 @@ def test_words_may_be_capitals(run, folder):
 @pytest.mark.parametrize(
     ("name", "text", "options", "words"),
     [
-        ("v.csv", "who,a,b\nx,5,3\ny,2,2\n", [], "--layout ranks and leave out the others with --ignore"),
+        ("v.csv", "who,a,b\nx,5,3\ny,2,2\n", [], "--agent-column who; if it names items"),
         (
             "v.csv",
             "a,b\n7,9\n2,1\n",

@@ -49,11 +49,12 @@ def test_full_output(votes):
     assert err == "permix: standard output: No space left on device\n"
 
 
-def test_a_pipe_that_nobody_reads(votes):
+@pytest.mark.parametrize("options", [["--json"], []])
+def test_a_pipe_that_nobody_reads(votes, options):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "permix", "info", str(votes), "--json"],
+        [sys.executable, "-m", "permix", "info", str(votes), *options],
         stdout=writer,
         stderr=subprocess.PIPE,
         check=False,

@@ -103,6 +103,8 @@ def _fit_command(options: ReadOptions) -> str:
         words.append("--header" if given["header"] else "--no-header")
     for name in given.get("ignore", ()):
         words += ["--ignore", str(name)]
+    for code in given.get("missing", ()):
+        words += ["--missing", str(code)]
     if "sheet" in given:
         words += ["--sheet", given["sheet"]]
     return shlex.join([*words, "-o", "groups.permix"])

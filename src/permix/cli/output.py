@@ -12,10 +12,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from permix.errors import visible
 from permix.runtime.telling import tell
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def prepare_streams() -> None:
@@ -99,9 +102,19 @@ def count_of(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
+def _console(is_screen: bool) -> Console:
+    """Return what writes tables; a pipe that nobody reads is an error, as it is for other lines."""
+    from rich.console import Console
+
+    class _Console(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return _Console(soft_wrap=False, width=None if is_screen else 1000)
+
+
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Write a table to standard output; numbers to the right, item names as they are."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -109,7 +122,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     texts = [[cell_text(cell) for cell in row] for row in rows]
     longest = [max(map(len, (column, *cells))) for column, *cells in zip(columns, *texts, strict=True)]
     # A pipe has no width of its own: leave room, so that nothing is folded there.
-    console = Console(soft_wrap=False, width=None if is_screen else 1000)
+    console = _console(is_screen)
     console.print(f"[bold]{escape(visible(title))}[/bold]", highlight=False)
     for part in beside_each_other(longest, terminal_width()) if is_screen else [range(len(columns))]:
         table = Table(header_style="", box=None, pad_edge=False)
@@ -170,12 +183,9 @@ def terminal_width() -> int:
 
 def print_title(title: str) -> None:
     """Write the title of a table."""
-    from rich.console import Console
     from rich.markup import escape
 
-    Console(width=None if sys.stdout.isatty() else 1000).print(
-        f"[bold]{escape(visible(title))}[/bold]", highlight=False
-    )
+    _console(sys.stdout.isatty()).print(f"[bold]{escape(visible(title))}[/bold]", highlight=False)
 
 
 def wrapped(pieces: Sequence[str], width: int, joined_by: str, indent: str = "") -> list[str]:

@@ -96,7 +96,7 @@ def show_table(options: ReadOptions, table: Any, as_json: bool, why: str = "", n
     if len(columns) > MOST_COLUMNS:
         print(f"... and {len(columns) - MOST_COLUMNS:,} more columns; --json shows all")
     for about in idle[:MOST_COLUMNS]:
-        say(f"{about['holds'][:1].upper()}{about['holds'][1:]}.")
+        say(f"{about['holds'][:1].upper()}{about['holds'][1:].removesuffix('.')}.")
     if no_votes:
         print(f"It is not read as votes; if it holds votes: {no_votes}")
     print(f"{fits['groups_of_rows']}\n    finds groups of rows")

@@ -21,6 +21,25 @@ OPTIONS: Mapping[str, Option] = {
 }
 
 
+# Items with a smaller part of the comparisons than this, of the item that has most, were hardly answered.
+_FEW = 0.05
+
+
+def _why_open(wins: list[list[int]], order: list[int], margins: list[float]) -> str:
+    """Say why nobody prefers one of two neighbors: few agents have them, or none has both without a tie."""
+    said = [sum(wins[item]) + sum(row[item] for row in wins) for item in range(len(wins))]
+    at = [place for place, margin in enumerate(margins) if margin != margin]
+    if min(said[order[each]] for place in at for each in (place, place + 1)) < _FEW * max(said):
+        return (
+            "nobody compares the two items, so that their order says little: few agents answered them. "
+            "--min-support 0.05 leaves out items that less than 5% of the agents answered."
+        )
+    return (
+        "nobody prefers one of the two items to the other, so that their order says little: no agent was "
+        "asked about both, or those who were tie them."
+    )
+
+
 def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
     """Print the Kemeny consensus of a file of votes."""
     from permix.cli.inspect import cleaning_report, print_cleaning
@@ -63,15 +82,11 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
         return
     if reading:
         say(f"{reading}\n")
-    shares = [*("nobody compares them" if margin != margin else f"{margin:.0%}" for margin in margins), ""]
+    shares = [*("nobody prefers either" if margin != margin else f"{margin:.0%}" for margin in margins), ""]
     rows = [[place, *row] for place, row in enumerate(zip(shown, shares, strict=True), start=1)]
     n_open = sum(margin != margin for margin in margins)
     if n_open:
-        print(
-            f"At {count_of(n_open, 'place')} below nobody compares the two items, so that their order "
-            "says little: few agents answered them. --min-support 0.05 leaves out items that less than 5% "
-            "of the agents answered.\n"
-        )
+        print(f"At {count_of(n_open, 'place')} below {_why_open(wins, order, margins)}\n")
     title = f"Consensus of {count_of(int(votes.n_agents), 'agent')}"
     print_table(title, ["rank", "item", "prefer it to the next"], rows)
     unproven = f"not proven optimal; no ranking has fewer than {result.lower_bound:,.0f}"

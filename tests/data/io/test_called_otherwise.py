@@ -8,7 +8,7 @@ import pytest
 
 import permix
 from permix.data.reading import how_it_was_read
-from permix.errors import DataError
+from permix.errors import DataError, FileFormatError
 
 ESSAYS = """grader,essay_a,essay_b,winner,seconds
 Kim,E1,E2,E1,12
@@ -156,7 +156,7 @@ JUDGES = "Skater,Country,Judge 1,Judge 2,Total\nIto,JPN,1,2,3\nKatz,JPN,2,1,3\nL
 
 
 def test_a_row_for_each_item_is_turned_around(read):
-    with pytest.raises(DataError, match="transpose=True and ignore='Country' and ignore='Total'"):
+    with pytest.raises(DataError, match=r"transpose=True and ignore=.'Country', 'Total'."):
         read(JUDGES)
     votes = read(JUDGES, transpose=True, ignore=["Country", "Total"])
     assert votes.items == ("Ito", "Katz", "Lund")
@@ -197,7 +197,7 @@ def test_a_column_called_ranking_may_list_items(read):
     text = "Who,Your ranking of parties (best first)\n" + "".join(
         f'a{k},"{c}"\n' for k, c in enumerate(cells)
     )
-    with pytest.raises(DataError, match="layout='orders' and ignore='Who'"):
+    with pytest.raises(DataError, match=r"layout='orders' and ignore=.'Who'."):
         read(text, header=True)
     assert read(text, layout="orders", ignore="Who", header=True).orders.shape == (4, 3)
 
@@ -211,7 +211,7 @@ THERMO = "respid,weight,biden,trump\n1,{},90,20\n2,{},10,85\n3,{},30,50\n"
 @pytest.mark.parametrize("weights", [("2.105", "1.852", "1.000"), ("2.1", "1.85", "1")])
 def test_weights_of_a_survey_are_no_counts(read, weights):
     text = THERMO.format(*weights)
-    with pytest.raises(DataError, match="no counts.*ignore='weight'") as caught:
+    with pytest.raises(DataError, match=r"no counts.*ignore='weight'") as caught:
         read(text, layout="ratings", count_column="weight")
     assert "1,000" not in str(caught.value)
     assert read(text, layout="ratings", ignore="weight").n_agents == 3
@@ -219,8 +219,51 @@ def test_weights_of_a_survey_are_no_counts(read, weights):
 
 def test_an_agent_of_each_row_is_one_agent(read):
     text = THERMO.format(2105, 1852, 1000)
-    with pytest.raises(DataError, match="4,957 agents of 3.*count_column='weight'.*ignore='weight'"):
+    with pytest.raises(DataError, match=r"4,957 agents of 3.*count_column='weight'.*ignore='weight'"):
         read(text, layout="ratings")
     assert read(text, layout="ratings", count_column="weight").n_agents == 4957
     # Rows that stand for many agents, whom nobody names, are read.
     assert read(text.replace("respid", "precinct"), layout="ratings", ignore="precinct").n_agents == 4957
+
+
+# -- other ways in -----------------------------------------------------------------------------------------
+
+
+def test_scores_of_each_item_in_a_record_are_ratings(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"voter":1,"scores":{"Ann":1,"Bo":2}}\n{"voter":2,"scores":{"Bo":2,"Ann":1}}\n')
+    with pytest.raises(DataError, match="says that these are scores"):
+        permix.read(path)
+    assert counted(permix.read(path, layout="ratings")) == {("Bo", "Ann"): 2}
+
+
+def test_a_first_line_with_a_number_twice_may_be_a_row(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("0,ebi,1,0,2.5\n1,anago,1,0,0.9\n")
+    with pytest.raises(FileFormatError, match=r"two columns are called '0'.*header=False"):
+        permix.read_cells(path, header=True)
+
+
+def test_all_columns_of_text_are_named_at_once(read):
+    text = "id,sex,town,tea,milk\n1,f,Ulm,2,1\n2,m,Bonn,1,2\n3,f,Ulm,1,2\n"
+    with pytest.raises(DataError, match=r"layout='ranks', ignore=.'sex', 'town'."):
+        read(text)
+    assert read(text, layout="ranks", ignore=["sex", "town"]).items == ("tea", "milk")
+    text = "ID,Rank the drinks,Why?,Which?\n1,Tea;Milk;Cola;,so,x\n2,Milk;Tea;Cola;,no,y\n"
+    with pytest.raises(DataError, match=r"ignore=.'Why\?', 'Which\?'."):
+        read(text)
+    assert read(text, ignore=["Why?", "Which?"]).orders.shape == (2, 3)
+
+
+def test_columns_called_top_may_list_items(read):
+    text = "id,top1,top2\n1,12,4\n2,4,7\n"
+    with pytest.raises(DataError, match="could be orders"):
+        read(text)
+    assert read(text, layout="orders").items == (4, 7, 12)
+
+
+def test_groups_of_qualtrics_and_a_column_for_each_rank_are_told(read):
+    with pytest.raises(DataError, match="count within each group"):
+        read("ResponseId,Q1_0_GROUP,Q1_1_RANK,Q1_2_RANK\nR_1,x,1,2\nR_2,x,2,1\n")
+    with pytest.raises(DataError, match="whether 'Ann' has rank 1"):
+        read("Ballot ID,Ann - 1,Ann - 2,Bo - 1,Bo - 2\n1,1,0,0,1\n2,0,1,1,0\n")

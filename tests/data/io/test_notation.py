@@ -119,7 +119,7 @@ def test_ranks_by_item_in_json(read):
 
 def test_scores_by_item_are_no_ranks(read):
     lines = '{"voter":1,"scores":{"A":1,"B":2}}\n{"voter":2,"scores":{"A":2,"B":1}}\n'
-    with pytest.warns(permix.errors.PermixWarning, match="left out: 'scores'"), pytest.raises(DataError):
+    with pytest.raises(DataError, match="says that these are scores"):
         read(lines, "x.jsonl")
 
 

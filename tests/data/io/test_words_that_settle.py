@@ -36,7 +36,7 @@ def test_numbers_beside_words_for_no_answer_name_missing(put):
 
 def test_weights_with_decimals_say_what_to_do(put):
     path = put("pos1,pos2,count\nAnn,Bo,1.739\nBo,Ann,1.727\n")
-    with pytest.raises(DataError, match=r"write all without points, and weights times 1,000"):
+    with pytest.raises(DataError, match=r"Write counts without points; .* are no counts.*ignore='count'"):
         permix.read(path)
 
 

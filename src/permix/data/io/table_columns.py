@@ -12,7 +12,7 @@ from permix.data.io.column_names import column_places
 from permix.data.io.containers.lines import Lines
 from permix.data.io.text_files import PathLike
 from permix.data.labels import Array, Label, as_objects, is_missing, repeats, some_names
-from permix.errors import Argument, DataError, FileFormatError, Part
+from permix.errors import Argument, DataError, FileFormatError, Message, Part
 
 BLANK = frozenset({"", "NA", "NaN", "nan", "N/A", "n/a", "#N/A", "NULL", "null", "<NA>"})
 DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
@@ -225,4 +225,6 @@ def refuse_same_names(path: PathLike, names: list[str], line: int) -> None:
     for first, _ in repeats(names):
         called = f"are called {names[first]!r}; rename one" if names[first] else "have no name; name them"
         where = f"{path}, line {line}" if line else str(path)  # names that stand in no line
-        raise FileFormatError(f"{where}: two columns {called}", path, line or None)
+        is_number = re.fullmatch(r"[-+]?[0-9]+([.,][0-9]+)?", str(names[first]).strip()) is not None
+        way_out = ("; if the line is a row, say ", Argument("header", False)) if line and is_number else ()
+        raise FileFormatError(Message(f"{where}: two columns {called}", *way_out), path, line or None)

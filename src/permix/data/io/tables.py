@@ -70,7 +70,7 @@ from permix.data.io.table_columns import Table, decimal_points, missing_mask, nu
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
 from permix.data.io.text_files import PathLike
-from permix.data.labels import Array, Label, clean_items, repeats
+from permix.data.labels import Array, Label, clean_items, repeats, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, NoRows, PermixWarning
@@ -372,9 +372,10 @@ def from_table(
         others = [str(table.names[place]) for place in wide if table.names[place] != lists.LISTED]
         if others:
             raise DataError(
-                f"{table.source}: a column holds whole rankings, and {others[0]!r} is something else; leave "
-                "it out with ",
-                Argument("ignore", others[0]),
+                f"{table.source}: a column holds whole rankings, and {some_names(others)} "
+                f"{'is' if len(others) == 1 else 'are'} something else; leave "
+                f"{'it' if len(others) == 1 else 'them'} out with ",
+                Argument("ignore", others if len(others) > 1 else others[0]),
                 *(", or, if it counts agents or names them, say ", Argument("count_column", others[0])),
                 *(" or ", Argument("agent_column", others[0])),
             )

@@ -10,6 +10,9 @@ from permix.data.io.column_names import LISTS, plain
 from permix.data.io.text_files import PathLike, read_text
 from permix.errors import FileFormatError, PermixWarning
 
+# What keys are called that hold a score for each item; the name stays before that of the item, since such
+# numbers may look like ranks, of which the lowest is the best.
+_SCORES = frozenset(["score", "scores", "rating", "ratings", "points", "stars"])
 # What keys are called that hold a rank for each item.
 _BY_ITEM = frozenset(["rank", "ranks", "ranking", "rankings", "ranked"])
 
@@ -61,6 +64,10 @@ def _spread(path: PathLike, records: list[tuple[int, dict[str, Any]]], nested: l
             for _, record in records:
                 if record.get(key) is not None:
                     record[key] = json.dumps(record[key], ensure_ascii=False)
+        elif plain(key) in _SCORES and all(isinstance(value, dict) for value in values):
+            for _, record in records:
+                scores = record.pop(key, None) or {}
+                record.update({f"{key} [{item}]": score for item, score in scores.items()})
         elif plain(key) in _BY_ITEM and all(isinstance(value, dict) for value in values):
             items = {item for value in values for item in value}
             if items & set(_keys(records)):

@@ -66,6 +66,8 @@ _BRACKETS = re.compile(rf"(.*?){BLANKS}\[([^\[\]]+)\]\Z", re.DOTALL)
 _DASH = re.compile(r"(.*\S)\s+[-–—|]\s+(\S.*)\Z", re.DOTALL)
 # What LimeSurvey writes before a question, or before the name of a column: ``Q1[2]. Rank these [Rank 2]``.
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:\[[^\[\]]*\])*\.\s+(?=\S)")
+# A column of Qualtrics that says which items were put into a group.
+_GROUP = re.compile(r".*_[0-9]+_GROUP")
 # Columns that say in which order items were shown.
 _SHOWN_AT = re.compile(r".*_DO_[0-9]+(?:\Z|\s)|.*\bdisplay order\b", re.IGNORECASE)
 _OPEN = frozenset(["response", "openendedresponse", "antwort", "réponse"])
@@ -191,6 +193,7 @@ def answers_of(
     Columns are renamed where all that are no agent, count or column of a form are ``Question [Item]``, or
     where the table comes from a form.
     """
+    _refuse_groups(table)
     is_form = from_form(table.names)
     shown_at = _orders_of_showing(table.names) if is_form else []
     if is_form:
@@ -205,6 +208,7 @@ def answers_of(
     of_form = [*shown_at, *of_form]
     if is_form and {"id", "name"} <= {plain(name) for name in agents}:
         of_form += [name for name in agents if plain(name) == "name" and name not in named]
+    _refuse_places_of_items(table)
     found = (
         chosen_question(table.source, names, contest)
         if _all_questions(names, is_form, roles, of_form)
@@ -231,6 +235,35 @@ def without_form(table: Table, kept: object = None) -> Table:
     added = [str(name) for name in table.names if is_of_form(name) and name != kept]
     of_form = [*_orders_of_showing(table.names), *added]
     return _without(table, of_form, "")[0] if from_form(table.names) else table
+
+
+def _refuse_groups(table: Table) -> None:
+    """Refuse answers of Qualtrics in which items were put into groups, and ranked within each."""
+    for name in map(str, table.names):
+        if _GROUP.fullmatch(name):
+            raise DataError(
+                f"{table.source}: {name!r} says which items were put into a group, and the ranks of such a "
+                "question ('Pick, group, and rank' of Qualtrics) count within each group. With one group, "
+                "leave the column out with ",
+                *(
+                    Argument("ignore", name),
+                    "; with several, read the columns of one group, and so leave out ",
+                ),
+                "those of the others",
+            )
+
+
+def _refuse_places_of_items(table: Table) -> None:
+    """Refuse a column of 0 and 1 for each item at each rank, ``Ann - 1``, outside of known formats."""
+    found = questions(table.names)
+    held = {str(table.columns[place][0]) for items in found.values() for place in items}
+    counted = all(list(items.values()) == [str(k + 1) for k in range(len(items))] for items in found.values())
+    if len(found) > 1 and counted and held <= {"0", "1", "0.0", "1.0"}:
+        item, items = next(iter(found.items()))
+        raise DataError(
+            f"{table.source}: a column for each item at each rank, as it seems: {table.names[min(items)]!r} "
+            f"says whether {item!r} has rank 1. Write a column for each item with its rank instead"
+        )
 
 
 def _orders_of_showing(names: Sequence[Label]) -> list[str]:

@@ -46,9 +46,9 @@ def counts_of(table: Table, place: int) -> tuple[Table, Array, Array]:
     bad = ~((values >= 0) & (values < 2**53) & (np.floor(values) == values))
     count = table.columns[place][np.argmax(bad)]
     if bad.any():
+        said = f"count {shorten(str(count), 30)!r} is not a whole number from 0 on"
         raise DataError(
-            f"{table.where(int(np.argmax(bad)))}: count {shorten(str(count), 30)!r} is not a whole number from "
-            "0 on; ",
+            f"{table.where(int(np.argmax(bad)))}: {said}; ",
             *_no_weights(table.names[place]),
         )
     stated = np.flatnonzero(values > 0)

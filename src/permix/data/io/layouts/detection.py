@@ -28,7 +28,7 @@ import numpy as np
 from permix.data.io.column_names import BLANKS, FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
-from permix.data.io.layouts import long_advice, no_items
+from permix.data.io.layouts import long_advice, no_items, turning
 from permix.data.io.layouts.comparisons import sides_without_winner
 from permix.data.io.layouts.notation import open_brackets
 from permix.data.io.layouts.questions import entries_of, refuse_several_questions, refuse_several_series
@@ -50,7 +50,7 @@ _MANY_ROWS = 20
 _MATRIX = (
     "; the matrix is described by --layout long, and permix fit cocluster --layout long finds its groups"
 )
-_SAYS_NOTHING = re.compile(r"(?:ranking|rank|rang|rango|x|v|var|col|column)?(\d+)\Z")
+_SAYS_NOTHING = re.compile(r"(?:ranking|rank|rang|rango|top|x|v|var|col|column)?(\d+)\Z")
 _SCORES = re.compile(r"(?<![^\W_])(rate|rated|ratings?|scores?|points|pts|stars)(?![^\W_])", re.IGNORECASE)
 _FOR_NUMBERS = Wording(
     "tables of answers or measurements go to permix.DPMixture",
@@ -217,7 +217,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
                 f"{table.source}: {sides[0]!r} and {sides[1]!r} could be the two sides of comparisons, and "
                 "no column is called as one of winners is; call it 'winner'"
             )
-        _refuse_turned_around(table, wide, text)
+        turning.refuse_turned_around(table, wide, text)
         _refuse_boxes(table, wide)
         _refuse_one_list(table, text)
         unclear = _looks_long(table) or _could_be_orders(table, wide, text)
@@ -230,8 +230,8 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
             "orders (column = place, entry = item) or ranks (column = item, entry = its rank); say ",
             *(Argument("layout", "orders"), " or ", _RANKS),
         )
-    if len(wide) > 1 and all(_AGENTS.fullmatch(plain(name)) for name in names):
-        raise DataError(table.source, _TURN_AROUND.format("item"), *_by_row_of_item(None))
+    if len(wide) > 1 and all(turning.AGENTS.fullmatch(plain(name)) for name in names):
+        turning.refuse_numbered_agents(table)
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
         _refuse_scores(table, wide, called)
@@ -261,56 +261,6 @@ def _refuse_boxes(table: Table, wide: list[int]) -> None:
             f"{table.source}: nothing but {next(iter(found))!r} stands in the columns, as where boxes are "
             "checked; write 1 for it and 0 where a box is left open: what is 1 is then above what is 0"
         )
-
-
-_AGENTS = re.compile(
-    r"(?:agent|assessor|critic|evaluator|expert|judge|juror|participant|person|rater|respondent|reviewer|"
-    r"subject|user|voter)[0-9]+"
-)
-_TURN_AROUND = ": a row for each {} and a column for each agent, as it seems: "
-
-
-def _refuse_turned_around(table: Table, wide: list[int], text: list[int]) -> None:
-    """Refuse a row for each item or place, and a column for each agent."""
-    first, others = wide[0], wide[1:]
-    by_item = text == [first] and table.places("item") == [first]
-    values = numbers(table.columns[first])
-    counts = values is not None and np.array_equal(values, np.arange(1, table.n_rows + 1))
-    by_place = plain(table.names[first]) in LONG_RANKS and counts and text == others
-    named = [place for place in others if _AGENTS.fullmatch(plain(table.names[place]))]
-    if len(others) > 1 and by_place:
-        raise DataError(
-            table.source, _TURN_AROUND.format("place"), "turn the table around, so that each agent has a row"
-        )
-    if len(others) > 1 and by_item and not named:
-        about = [name for name in map(str, table.names) if plain(name) in no_items.SAY_SOMETHING]
-        if about:
-            raise DataError(
-                f"{table.source}: a row for each item, as it seems, and column {about[0]!r} sums up what "
-                "agents said: that does not say who said what; write a row for each agent"
-            )
-    if len(named) > 1 and first in text:
-        left = [place for place in others if place not in named]
-        raise DataError(
-            table.source,
-            _TURN_AROUND.format("item"),
-            *_by_row_of_item(table.names[first], [table.names[place] for place in left]),
-        )
-
-
-def _by_row_of_item(name: Label | None, ignore: Sequence[Label] = ()) -> tuple[Part, ...]:
-    """Say how a table with a row for each item is read."""
-    if name is None:
-        return ("turn the table around, so that each agent has a row",)
-    others = [part for each in ignore for part in (" and ", Argument("ignore", each))]
-    return (
-        f"if {name!r} names the items, turn it around with ",
-        Argument("transpose", True),
-        *others,
-        " (numbers that are ratings, of which the highest is the best, need ",
-        Argument("layout", "ratings"),
-        ", too)",
-    )
 
 
 # Names of columns that say that 1 is not the best.
@@ -433,13 +383,14 @@ def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tup
             _FOR_NUMBERS,
         )
     names = [str(table.names[place]) for place in text]
+    left_out = Argument("ignore", names if len(names) > 1 else names[0])
     said = f"this does not look like rankings: {held}"
     if len(text) < len(wide):
         return (
             f"{said}. If the other columns are ranks, say ",
-            *(_RANKS, *(part for name in names for part in (" ", Argument("ignore", name)))),
+            *(_RANKS, Wording(", ", " "), left_out),
             *("; if they are ratings, of which the highest is the best, ", Argument("layout", "ratings")),
-            " instead; ",
+            *(Wording(", ", " "), left_out, "; "),
             _FOR_NUMBERS,
         )
     return f"{said}; ", _FOR_NUMBERS
@@ -459,7 +410,7 @@ def _refuse_one_list(table: Table, text: list[int]) -> None:
                 "ranking, best first, say ",
                 *(
                     Argument("layout", "orders"),
-                    *(part for name in others for part in (" and ", Argument("ignore", name))),
+                    *((" and ", Argument("ignore", others)) if others else ()),
                 ),
                 "; if boxes were checked, in no order, make a column for each box, 1 where it is checked and "
                 "0 where it is not, and read them with ",
