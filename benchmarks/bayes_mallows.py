@@ -213,7 +213,7 @@ def run(cases: tuple[str, ...] = ()) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for case in cases or ("six", "footrule", "beach", "new-data", "sampler"):
         if case == "six":
-            rows.append(_effective_row(case, "sushi, six groups, Kendall", sushi(), 1000, n_components=6))
+            rows.append(_effective_row(case, "sushi, six groups, Kendall", sushi(), 5000, n_components=6))
         elif case == "footrule":
             rows.append(
                 _effective_row(case, "sushi, one group, footrule", sushi(), 2000, distance="footrule")

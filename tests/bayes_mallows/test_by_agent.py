@@ -19,6 +19,7 @@ from permix.bayes_mallows.report import answer
 from permix.distributions.agent_weights import bayes
 from permix.distributions.agent_weights.logit import log_weights
 from permix.estimators.agent_weights.rows import verdict
+from permix.reporting.context import Context
 from tests.bayes_mallows.cases import data_of, expected, model_of, numbers_of, settings_of, z_scores
 from tests.oracles import bayes_mallows as oracle
 from tests.oracles.agent_weights import TwoGroups
@@ -367,7 +368,7 @@ def test_stopped_chains_go_on_where_they_were(tmp_path, votes):
 
 def test_the_answer_says_on_what_shares_depend(model):
     assert "Shares of groups depend on region and age (part of the posterior" in " ".join(
-        answer(model._fit).sentences
+        answer(model._fit, Context("votes")).sentences
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from permix.bayes_mallows.chain import moves
 from permix.bayes_mallows.chain.labels_jit import swap_neighbors
+from permix.bayes_mallows.chain.shares_jit import move_shares
 from tests.bayes_mallows.cases import (
     ERRORS,
     EXPECTED,
@@ -145,7 +146,7 @@ def test_a_twin_that_forgets_the_pinned_agents_is_rejected(distance, monkeypatch
 
     monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
     monkeypatch.setattr(moves, "swap_neighbors", forgetful)
-    n_iterations = 3000 if distance == "spearman" else 8000
+    n_iterations = 3000 if distance == "spearman" else 30_000  # draws of shares make up for some of it
     assert gaps(distance, "full", "two", n_iterations=n_iterations) > 2 * BOUND
 
 
@@ -161,6 +162,32 @@ def often(step):
         return info
 
     return both
+
+
+@pytest.mark.parametrize(
+    ("distance", "form", "prior"), [("kendall", "full", "two"), ("ulam", "full", "pitman-yor")]
+)
+def test_shares_and_decays_with_groups_summed_out_are_exact(distance, form, prior, monkeypatch):
+    monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
+    assert gaps(distance, form, prior, n_iterations=4000) < BOUND
+
+
+@pytest.mark.parametrize("forgotten", ["nothing", "pinned agents", "prior of decays"])
+def test_twins_of_shares_and_decays_are_rejected(forgotten, monkeypatch):
+    """Twenty times in each iteration, so that other moves make up for less of it."""
+    monkeypatch.setattr(moves, "MOST_PINNED", 0.6)
+
+    def twin(rng, metric, table, prior, members, free, bound, *others):
+        if forgotten == "pinned agents":
+            bound = bound[:0]
+        elif forgotten == "prior of decays":
+            prior = prior._replace(rate=0.0)
+        for _ in range(20):
+            move_shares(rng, metric, table, prior, members, free, bound, *others)
+
+    monkeypatch.setattr(moves, "move_shares", twin)
+    gap = gaps("kendall", "full", "two", n_iterations=8000)
+    assert (gap < BOUND) == (forgotten == "nothing"), gap
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ BOUND = 5.0
 def gaps(distance, form, prior="one", errors="none", found=None):
     """How many Monte Carlo errors a chain is from the enumerated answer, or from another."""
     data, move = data_of(form), Published(step_of_decay=0.8, leap=2)  # for four agents and items
-    numbers = chain_numbers(data, settings_of(distance, prior, errors), 20_000, move=move)
+    numbers = chain_numbers(data, settings_of(distance, prior, errors), 12_000, move=move)
     means = expected(found or posterior_of(distance, form, prior, errors), len(data.agents))
     return np.abs(z_scores(numbers[:, : len(means)], means)).max()
 

@@ -15,6 +15,7 @@ from permix.bayes_mallows.report import answer, found_groups
 from permix.bayes_mallows.results import GroupSummaries
 from permix.bayes_mallows.words import errors_line
 from permix.errors import DataError
+from permix.reporting.context import Context
 
 SHORT = {"n_draws": 100, "n_burn_in": 80, "random_state": 0, "progress": False}
 
@@ -46,7 +47,7 @@ def with_errors(kind, per_agent=False):
 
 def test_the_answer_is_what_the_draws_say():
     model = two_groups()
-    found = answer(model._fit)
+    found = answer(model._fit, Context("votes"))
     assert found.sentences[0].startswith("Two groups of agents recur in both chains, among 120 agents")
     for group, order in enumerate(model.centers_.orders.tolist()):
         assert f"puts item {order[0]} first" in found.sentences[1 + group]
@@ -61,7 +62,7 @@ def test_a_single_center_is_described_place_by_place():
     assert "Where each item stands in the center of group 1" in permix.report(
         model, format="md", checks=False
     )
-    said = answer(model._fit).sentences
+    said = answer(model._fit, Context("votes")).sentences
     low, high = GroupSummaries(model._fit).place_intervals(0)
     sure = int((low == high).sum())
     assert sure == 2
@@ -155,6 +156,6 @@ def test_groups_that_overlap_are_not_joined_where_their_number_is_given(tmp_path
     assert sorted(model.centers_.orders.tolist()) == sorted(centers.tolist())
     assert model._fit.overlapping
     assert permix.adjusted_rand(model.point_estimate_.labels, made.labels) > 0.2
-    assert "The groups overlap" in " ".join(answer(model._fit).verdict.reasons)
+    assert "The groups overlap" in " ".join(answer(model._fit, Context("votes")).verdict.reasons)
     model.save(tmp_path / "fit.permix")
     assert permix.load(tmp_path / "fit.permix")._fit.overlapping

@@ -47,7 +47,7 @@ def test_groups_are_shown_by_covariate(fitted, run):
     assert "Groups go with precinct more than chance would give" in said
     assert "precinct was not used in the fit" in said
     assert "Ann (Red) ≻ Bo (Blue) ≻ Cy (Green)" in said
-    assert "What was done to the votes: 163 read, 3 left out, 160 kept" in said
+    assert "What was done to the votes: 163 agents read, 3 left out, 160 kept" in said
     again = run("summary", output)[1]
     assert again.partition("Centers")[2] == said.partition("Centers")[2]  # the file says all of it
     report = json.loads(run("summary", output, "--json")[1])

@@ -14,6 +14,7 @@ from permix.cocluster.block_pictures import borders
 from permix.cocluster.cells.group_values import GroupValues
 from permix.cocluster.report import answer
 from permix.reporting import described, written
+from permix.reporting.context import Context
 
 
 def fit_of(matrix, **options):
@@ -65,7 +66,7 @@ def test_the_report_names_the_columns_that_divide(model):
 
 
 def test_the_answer_says_which_columns_are_one_group_and_where_rows_are_high(model):
-    told = answer(model._fit).sentences
+    told = answer(model._fit, Context("votes")).sentences
     fit, values = model._fit, GroupValues(model._fit)
     n_groups = values.n_column_groups
     assert told[1].startswith(f"The columns fall into {n_groups} groups: column group 1 (column ")
@@ -81,9 +82,9 @@ def test_the_answer_says_which_columns_are_one_group_and_where_rows_are_high(mod
 
 def test_groups_of_columns_that_are_not_listed_are_named_where_they_are_spoken_of(model, monkeypatch):
     values = GroupValues(model._fit)
-    every = " ".join(answer(model._fit).sentences[2:])
+    every = " ".join(answer(model._fit, Context("votes")).sentences[2:])
     monkeypatch.setattr("permix.cocluster.report.SENTENCES", 1)
-    told = answer(model._fit).sentences
+    told = answer(model._fit, Context("votes")).sentences
     sizes = np.bincount(values.column_labels)
     large = int(np.argmax(sizes))
     assert f"column group {large + 1} (column " in told[1]
@@ -100,8 +101,8 @@ def test_a_number_of_column_groups_that_few_draws_have_is_not_said_alone(model):
     arrays = dict(model._fit.draws.arrays)
     arrays["n_column_groups"] = np.full_like(arrays["n_column_groups"], 7)
     other = dataclasses.replace(model._fit, draws=dataclasses.replace(model._fit.draws, arrays=arrays))
-    assert "(7 groups in 90% of the draws): column group 1" in answer(other).sentences[1]
-    assert "of the draws)" not in answer(model._fit).sentences[1]
+    assert "(7 groups in 90% of the draws): column group 1" in answer(other, Context("votes")).sentences[1]
+    assert "of the draws)" not in answer(model._fit, Context("votes")).sentences[1]
 
 
 def test_answers_of_words_and_of_yes_and_no():
@@ -112,14 +113,14 @@ def test_answers_of_words_and_of_yes_and_no():
     texts = [f"Statement {j} is right." for j in range(12)]
     words = permix.Cells.from_long(rows, columns, np.where(ones.ravel(), "agree", "disagree"))
     model = fit_of(words.with_item_attributes({"text": texts}))
-    told = answer(model._fit).sentences
+    told = answer(model._fit, Context("votes")).sentences
     assert "Statement 0 is right, " in told[1]
     assert "gree” most often in column group" in told[2]
     # Checks name statements by their texts, and write shares as shares.
     text = written(described(model, progress=False), "md")
     assert "Column shares of " in text
     assert re.search(r"\n\| column 1: Statement 0 is right\. \| \d+% \| \d+% to \d+% \|", text)
-    assert "has 1 most often in column group" in answer(fit_of(ones)._fit).sentences[2]
+    assert "has 1 most often in column group" in answer(fit_of(ones)._fit, Context("votes")).sentences[2]
 
 
 def test_borders_are_lines_between_blocks():
@@ -144,7 +145,7 @@ def test_rows_are_unsure_for_few_cells_only_where_they_have_fewer():
     def told(matrix):
         fit = fit_of(matrix)._fit
         estimate = dataclasses.replace(fit.row_estimate, placed=np.arange(20) >= 5)
-        return " ".join(answer(dataclasses.replace(fit, row_estimate=estimate)).sentences)
+        return " ".join(answer(dataclasses.replace(fit, row_estimate=estimate), Context("votes")).sentences)
 
     assert "; 5 of 20 rows could be in several groups." in told(full)
     said = (
@@ -163,7 +164,7 @@ def test_levels_that_are_no_answers_or_too_many_are_trusted_with_care():
         ("silent", words[rng.integers(0, 3, (20, 5))]),
         ("many", many),
     ):
-        found = answer(fit_of(matrix)._fit).verdict
+        found = answer(fit_of(matrix)._fit, Context("votes")).verdict
         told[name] = " ".join(found.reasons)
         assert name == "clean" or found.level != "good"
     assert "taken for" not in told["clean"]
@@ -176,7 +177,7 @@ def test_levels_that_are_no_answers_or_too_many_are_trusted_with_care():
 
 
 def test_what_shares_are_of_is_said_of_rows_and_of_columns(model):
-    told = answer(model._fit).sentences
+    told = answer(model._fit, Context("votes")).sentences
     assert re.match(r"Group \d, \d+% \([\d.]+–[\d.]+\) of the rows, ", told[2])
     text = written(described(model, checks=False, progress=False), "md")
     assert "Shares are those in the population that these rows are a sample of" in text

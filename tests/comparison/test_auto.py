@@ -23,9 +23,8 @@ from permix.runtime.interrupts import Interrupts
 VOTES = FORMS["votes"]
 
 
-@pytest.fixture
-def few_models(monkeypatch):
-    """Only models that take less than a second; one or two groups."""
+def leave_few_models(monkeypatch):
+    """Leave models that take less than a second; one or two groups."""
     for name in ("DPMallowsMixture", "AngleMixture"):
         monkeypatch.delitem(registry.MODELS, name)
     monkeypatch.setattr("permix.comparison.compare.MOST_GROUPS", 2)
@@ -34,12 +33,26 @@ def few_models(monkeypatch):
         monkeypatch.setattr(f"{place}.LEAST_HELD_OUT", 0)  # one part is held out, and not all in turn
 
 
+@pytest.fixture
+def few_models(monkeypatch):
+    leave_few_models(monkeypatch)
+
+
 @pytest.fixture(scope="module")
 def camps():
     rng = np.random.default_rng(5)
     two = [permix.Mallows(range(6), 0.3), permix.Mallows([5, 4, 3, 2, 1, 0], 0.3, items=range(6))]
     votes = permix.Rankings.concat([camp.sample(60, rng) for camp in two])
     return votes.with_covariates({"side": ["left"] * 60 + ["right"] * 60})
+
+
+@pytest.fixture(scope="module")
+def fitted(camps):
+    """The model that is chosen for them, and what was said on the way."""
+    said = []
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        leave_few_models(monkeypatch)
+        return fit_auto(camps, minutes=5.0, random_state=0, say=said.append), said
 
 
 def scored(label, mean, groups, stability, spread=0.1, seed=0):
@@ -86,14 +99,31 @@ def test_models_that_were_cut_short_are_named():
     late = scored("slow", -2.0, 2, 1.0)._replace(cut_short=True)
     models, simple = [scored("a", -1.0, 3, 1.0), late], [scored("one group (baseline)", -5.0, 1, np.nan)]
     said = "slow had less time than needed, and might do better with more."
-    assert said in in_words(VOTES, models, simple, np.ones(200), True)
+    words = in_words(VOTES, models, simple, np.ones(200), True)
+    assert said in words
+    assert "less probable than under a" not in words  # more time might tell otherwise
     models[1] = late._replace(cut_short=False)
-    assert "less time" not in in_words(VOTES, models, simple, np.ones(200), True)
+    words = in_words(VOTES, models, simple, np.ones(200), True)
+    assert "less time" not in words
+    assert "less probable than under a" in words
 
 
-def test_what_is_fitted_and_kept(few_models, camps, tmp_path):
-    lines = []
-    found = fit_auto(camps, minutes=5.0, random_state=0, say=lines.append)
+def test_a_choice_of_numbers_that_time_ended_is_cut_short(monkeypatch, camps):
+    """The time for choosing is a part of that for fitting, which may not have run out."""
+    from permix.comparison import compare
+
+    engine = SimpleNamespace(n_jobs=1)
+    about = SimpleNamespace(selection=True)
+    compared = SimpleNamespace(parameters=SimpleNamespace(declared=()), fit=lambda data, parameters: "a fit")
+    candidate = compare.Candidate(about, compared, SimpleNamespace(options={}))
+    chosen = SimpleNamespace(n_folds=2, fit="a fit", chosen=1)
+    monkeypatch.setattr(compare, "chosen_number", lambda *_: chosen)
+    for seconds, expected in ((0.0, True), (1000.0, False), (None, False)):
+        assert compare.Engine.fitted(engine, candidate, camps, 0, seconds) == ("a fit", expected)
+
+
+def test_what_is_fitted_and_kept(fitted, tmp_path):
+    found, lines = fitted
     assert isinstance(found, AutoFit)
     assert not any((found.partial, found.cut_short, found.interrupted))
     assert found.chosen in ("mallows", "mean-shift")
@@ -153,7 +183,9 @@ def test_chance_is_named_only_where_the_interval_allows_it(name, better):
 
 
 @pytest.mark.parametrize("who", ["clock", "user"])
-def test_what_was_done_is_kept_where_the_last_fit_is_stopped(few_models, camps, monkeypatch, tmp_path, who):
+def test_what_was_done_is_kept_where_the_last_fit_is_stopped(
+    few_models, fitted, camps, monkeypatch, tmp_path, who
+):
     """The fit to the part that models were compared on is there, whoever stops the last one."""
     monkeypatch.setattr(auto, "FITTING", 0.0 if who == "clock" else 0.9)
 
@@ -163,8 +195,7 @@ def test_what_was_done_is_kept_where_the_last_fit_is_stopped(few_models, camps, 
                 signal.raise_signal(signal.SIGINT)
             raise KeyboardInterrupt
 
-    found = fit_auto(camps, random_state=0)
-    compared = registry.part(found.about.compared)
+    compared = registry.part(fitted[0].about.compared)
     say = []
     original = type(compared).fit
 
@@ -176,7 +207,7 @@ def test_what_was_done_is_kept_where_the_last_fit_is_stopped(few_models, camps, 
     found = fit_auto(camps, random_state=0, say=say.append)
     assert found.partial
     assert found.interrupted == (who == "user")
-    assert len(found.model.labels_) < 120
+    assert len(found.model.labels_) < camps.n_agents
     told = {row["what"]: row["value"] for row in found.tables()["ending"]}
     assert told["stopped"] == ("user" if who == "user" else "time")
     assert told["made on"] == "90 of 120 agents"  # a quarter was held out

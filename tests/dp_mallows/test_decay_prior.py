@@ -11,10 +11,10 @@ import pytest
 from scipy.special import logsumexp
 
 from permix.dp_mallows import decay_prior
-from permix.dp_mallows.decay_prior import LearnDecayPrior, log_likelihoods_by_place
+from permix.dp_mallows.decay_prior import ByPlace, LearnDecayPrior
 from permix.dp_mallows.moves import Centers, ListSplitMerge, ParallelSeating, SettledSeating
 from permix.dp_mallows.parameters import DPMallowsParameters
-from permix.dp_mallows.state import ListState
+from permix.dp_mallows.state import ListState, with_prior
 from permix.errors import DataError
 from permix.moves import Cycle
 from permix.partitions import DirichletProcess, canonical_labels
@@ -153,15 +153,18 @@ def test_hyper_parameters_given_groups():
     assert learned_given_groups(LearnDecayPrior())
 
 
-def broken(tables, totals, counts, strength, rates):
+class Broken(ByPlace):
     """Broken twin: the normalizer of the prior is taken as it was at the start."""
-    exact = log_likelihoods_by_place(tables, totals, counts, strength, rates)
-    now, then = decay_prior.with_prior(tables, strength, rates), tables_at_the_start()
-    return exact + len(totals) * (now.prior_log_integral - then.prior_log_integral)
+
+    def __call__(self, strength, rates):
+        tables, totals, _ = self._given
+        now, then = with_prior(tables, strength, rates), tables_at_the_start()
+        more = now.prior_log_integral - then.prior_log_integral
+        return super().__call__(strength, rates) + len(totals) * more
 
 
 def test_normalizers_of_the_prior_count(monkeypatch):
-    monkeypatch.setattr(decay_prior, "log_likelihoods_by_place", broken)
+    monkeypatch.setattr(decay_prior, "ByPlace", Broken)
     assert not learned_given_groups(LearnDecayPrior(), 600)
 
 
@@ -206,7 +209,7 @@ def test_likelihoods_by_place_are_those_of_groups():
     state = seated(model())
     state.take_decay_prior(2.5, np.array([0.4, 3.0]))
     totals, counts = (a[: state.n_clusters] for a in (state.clusters.totals, state.clusters.counts))
-    by_place = log_likelihoods_by_place(state.model.tables, totals, counts, 2.5, np.array([0.4, 3.0]))
+    by_place = ByPlace(state.model.tables, totals, counts)(2.5, np.array([0.4, 3.0]))
     assert by_place.sum() == pytest.approx(state.log_likelihood(), abs=1e-8)
     exact = sum(
         quadrature(2.5 * r + totals[k, j], 2.5 + counts[k, j], 2 - j) - quadrature(2.5 * r, 2.5, 2 - j)
@@ -215,6 +218,18 @@ def test_likelihoods_by_place_are_those_of_groups():
         if counts[k, j]
     )
     assert by_place.sum() == pytest.approx(exact, abs=1e-7)
+
+
+def test_likelihoods_that_are_known_are_those_computed_anew():
+    state = seated(model())
+    given = (state.tables, *(a[: state.n_clusters] for a in (state.clusters.totals, state.clusters.counts)))
+    by_place = ByPlace(*given)
+    seen = set()
+    for strength, rates in ((2.5, (0.4, 3.0)), (2.5, (0.4, 1.0)), (2.5, (2.0, 1.0)), (0.7, (2.0, 1.0))):
+        found = by_place(strength, np.array(rates))
+        assert np.array_equal(found, ByPlace(*given)(strength, np.array(rates)))
+        seen.add(tuple(found.tolist()))
+    assert len(seen) == 4  # a memory that forgets to ask would repeat itself
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,8 @@ def test_attributes():
     assert model.labels_.tolist() == [0, 0, 1, 1, 0]
     assert (model.n_clusters_, model.cluster_sizes_.tolist()) == (2, [4, 3])
     np.testing.assert_allclose(model.weights_, model.summary()["share"])
-    assert model.weights_.sum() == pytest.approx(1.0)
+    # Seven agents and a concentration of 1: a new agent is of a group of its own with probability 1/8.
+    assert model.weights_.sum() == pytest.approx(7 / 8)
     assert model.items_ == FOUR
     assert model.centers_.is_full
     assert len(model.centers_) == 2

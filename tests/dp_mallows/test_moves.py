@@ -319,6 +319,7 @@ def test_assignments_given_pins(alpha, discount):
 SMART, BLIND = ListSplitMerge(2, 0), ListSplitMerge(0, 3)
 MOVES = {
     "visits": [Centers(), CollapsedSeating()],
+    "decays given": [SettledSeating()],
     "a share of the visits": [SettledSeating(0.4)],
     "pins 0.6": [SettledSeating(), Centers(), ParallelSeating(0.6)],
     "smart": [Centers(), SMART],
@@ -448,12 +449,9 @@ class PluggedIn(Move):
 
     def step(self, rng, state):
         Centers().step(rng, state)
-        visited = rng.random(state.n) < 0.5
-        stay = np.unique(state.labels[~visited])
-        state.clusters.theta[stay], state.clusters.settled[stay] = 2.5, True
-        moved = dp_mallows_moves.seat(rng, state, np.flatnonzero(visited))
-        state.clusters.settled[:] = False
-        return Info("plugged in", int(visited.sum()), moved)
+        state.clusters.theta[: state.n_clusters] = 2.5
+        moved = dp_mallows_moves.seat(rng, state, state.model.lists.agents, settled=True)
+        return Info("plugged in", state.n, moved)
 
 
 def test_decays_of_settled_clusters_are_draws():

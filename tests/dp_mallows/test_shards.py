@@ -13,6 +13,7 @@ from permix.data.shards.sharded import Sharded
 from permix.datasets import make_generalized_mallows_mixture
 from permix.dp_mallows.moves import Centers
 from permix.dp_mallows.parameters import DPMallowsParameters
+from permix.dp_mallows.results import ClusterSummaries
 from permix.dp_mallows.sharded import fit as sharded_fit
 from permix.dp_mallows.sharded import moves as sharded_moves
 from permix.dp_mallows.sharded.fit import sampled, sharded_model, stages_of
@@ -267,6 +268,10 @@ def test_files_and_answers(votes, one, tmp_path):
     assert len(again.point_estimate_.labels) == 80
     for d in range(one._fit.clusters.n_draws):
         assert one._fit.clusters.sizes[one._fit.clusters.of_draw(d)].sum() == 600
+    # Intervals of shares are those of 600 agents: chains count all, though 80 are on record.
+    summaries = ClusterSummaries(again._fit)
+    share, (low, high) = summaries.shares[0], summaries.share_intervals[:, 0]
+    assert high - low > 0.9 * 2 * 1.645 * np.sqrt(share * (1 - share) / 601)
     permix.report(again, tmp_path / "report.md")
     said = (tmp_path / "report.md").read_text()
     assert "600 agents" in said

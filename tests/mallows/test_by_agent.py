@@ -15,6 +15,7 @@ from permix.distributions.agent_weights.logit import log_likelihood, log_weights
 from permix.distributions.agent_weights.model import Slopes, covariance_of, rebased
 from permix.estimators.agent_weights.rows import verdict
 from permix.mallows.report import answer
+from permix.reporting.context import Context
 from tests.oracles.ranking_models import mallows
 
 ITEMS = ("a", "b", "c", "d", "e")
@@ -374,7 +375,7 @@ def test_groups_beside_a_column_that_the_fit_used(model):
 
 
 def test_the_answer_says_on_what_shares_depend(model):
-    said = " ".join(answer(model._fit).sentences)
+    said = " ".join(answer(model._fit, Context("votes")).sentences)
     assert "Shares of groups depend on region and age (likelihood ratio" in said
 
 

@@ -24,6 +24,7 @@ from permix.mallows.report import answer
 from permix.mallows.results import warn_if_unsettled
 from permix.mallows.tables import report as mallows_report
 from permix.mallows.tables import show as print_mallows
+from permix.reporting.context import Context
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa")
 CENTERS = np.array([[0, 1, 2, 3, 4], [4, 2, 3, 1, 0]])
@@ -520,7 +521,7 @@ def test_what_a_reader_should_know_is_said(capsys):
         [0.5, 0.3, 0.2],
         [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]],
     )
-    print_answer(answer(fit))
+    print_answer(answer(fit, Context("votes")))
     print_mallows(mallows_report(fit), "x")
     out = capsys.readouterr().out
     assert "groups 1 and 2 have the same center" in out
@@ -536,7 +537,7 @@ def test_what_a_reader_should_know_is_said(capsys):
         start_log_likelihoods=np.array([-10.0, -10.0, -12.0]),
         group_matches=np.array([[1.0, 1.0], [0.9, 0.5], [0.7, 0.4]]),
     )
-    print_answer(answer(alone))
+    print_answer(answer(alone, Context("votes")))
     print_mallows(mallows_report(alone), "x")
     out = capsys.readouterr().out
     assert "2 of 3 restarts reached this optimum" in out
@@ -570,7 +571,7 @@ def test_a_restart_that_ends_lower_is_doubt_only_where_few_reach_the_best(n_at_b
         group_matches=np.array([[1.0, 1.0]] * n_at_best + [[0.9, 0.3]]),
         restart_shares=found,
     )
-    verdict = answer(fit).verdict
+    verdict = answer(fit, Context("votes")).verdict
     assert verdict.level == level
     assert any(reason.startswith(said) for reason in verdict.reasons)
 

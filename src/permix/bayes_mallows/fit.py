@@ -15,7 +15,8 @@ from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, Latent
 from permix.bayes_mallows.chain.optimum import settle_at_optimum
 from permix.bayes_mallows.chain.split_merge import SplitMerge
 from permix.bayes_mallows.chain.state import GroupState
-from permix.bayes_mallows.data import BayesModel, bayes_model
+from permix.bayes_mallows.chances import mean_chances
+from permix.bayes_mallows.data import BayesModel, bayes_model, full_rankings
 from permix.bayes_mallows.given_number import of_given_number
 from permix.bayes_mallows.groups import GroupDraws
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
@@ -134,7 +135,8 @@ class BayesianMallowsFit(EstimatedPartition):
     def probabilities(self) -> Array:
         """P(estimated group | data) of every row, (rows, groups): how often its agents are in each.
 
-        Rows that say the same are alike.
+        Rows that say the same are alike. Of full rankings it is the mean over draws of how probable groups
+        are given the draw.
         """
         table, groups, n_groups = self.preferences, self.groups, self.n_clusters
         which = table.equal_rows()
@@ -144,7 +146,12 @@ class BayesianMallowsFit(EstimatedPartition):
             linked = self.overlap.linked[groups.of_draw(d)]
             votes += np.bincount(said * n_groups + linked[groups.labels[d]], minlength=len(votes))
         of_row: Array = votes.reshape(-1, n_groups)[which]
-        return of_row / of_row.sum(axis=1, keepdims=True)
+        of_row /= of_row.sum(axis=1, keepdims=True)
+        full, ranks = full_rankings(table)
+        of_full = mean_chances(ranks, groups, self.overlap.linked, n_groups, self.settings)
+        if of_full is not None:
+            of_row[full] = of_full
+        return of_row
 
     @property
     def row_labels(self) -> Array:

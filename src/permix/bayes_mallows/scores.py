@@ -51,7 +51,7 @@ class Under(NamedTuple):
     def ranks(self) -> Array:
         return np.argsort(self.centers, axis=1).astype(np.int32)
 
-    def only(self, kept: Array) -> Under:
+    def only(self, kept: Array | slice) -> Under:
         """Return some of the groups."""
         return self._replace(centers=self.centers[kept], decays=self.decays[kept], errors=self.errors[kept])
 

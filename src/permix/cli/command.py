@@ -69,6 +69,12 @@ MISSING = Option(
     list[str], "A value that stands for a missing cell, such as -99; may be repeated.", metavar="CODE"
 )
 SHEET = Option(str, "Sheet of an Excel file with several.", metavar="NAME")
+MODERATED = Option(
+    str,
+    "Polis: statements that moderators rejected, as comments.csv beside the votes says, stay (keep) or are "
+    "left out (drop) [default: keep, and say so].",
+    choices=("keep", "drop"),
+)
 # What travels with the data, in every kind of file that is a table.
 BESIDE: Mapping[str, Option] = {
     "group_columns": Option(

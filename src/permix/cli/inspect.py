@@ -184,7 +184,8 @@ def print_cleaning(report: dict[str, Any], kept: int | None = None, what: str = 
     if "cleaning" in report:
         print()
         gone = sum(int(entry.get("left_out") or 0) for entry in report["cleaning"])
-        read = f": {kept + gone:,} read, {gone:,} left out, {kept:,} kept" if kept is not None else ""
+        unit = "agents " if what == "votes" else ""
+        read = f": {kept + gone:,} {unit}read, {gone:,} left out, {kept:,} kept" if kept is not None else ""
         print_table(
             f"What was done to the {what}{read}",
             ["found", "how many", "what was done", "which"],

@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 
 import typer
 
-from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, MISSING, SHEET, Option, Source
+from permix.cli.command import (
+    BESIDE,
+    IGNORE,
+    MIN_ANSWERS,
+    MIN_SUPPORT,
+    MISSING,
+    MODERATED,
+    SHEET,
+    Option,
+    Source,
+)
 from permix.cli.stdin import spooled
 from permix.errors import DataError, PermixWarning
 from permix.registries import BALLOT_RULES
@@ -39,6 +49,17 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "Votes or Education. May be repeated.",
         ("--item",),
         metavar="COLUMN",
+    ),
+    "rename": Option(
+        list[str],
+        "Column of a table that is read as if it were called otherwise, such as essay=item or mark=rating. "
+        "May be repeated.",
+        metavar="OLD=NEW",
+    ),
+    "transpose": Option(
+        bool,
+        "Turn a table around: a row is an item, named in the first column, and each other column an agent.",
+        ("--transpose/--no-transpose",),
     ),
     "on_cycle": Option(
         str,
@@ -105,6 +126,7 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         choices=BALLOT_RULES["below_support"],
     ),
     "min_answers": MIN_ANSWERS,
+    "moderated": MODERATED,
     "strict": Option(
         bool,
         "PrefLib: whether a header that disagrees with the lines after it is an error [default: it is].",
@@ -146,6 +168,8 @@ class ReadOptions(NamedTuple):
         if file.suffix == ".permix":
             raise DataError(f"{file} is a fitted model, not a file of votes; see permix summary {file}")
         chosen = dict(self.given)
+        if "rename" in chosen:
+            chosen["rename"] = _renaming(chosen["rename"])
         order = chosen.get("categories")
         if order is not None:
             named = plain_suffix(file) == "cat" or chosen.get("layout") == "ratings"
@@ -181,6 +205,14 @@ class ReadOptions(NamedTuple):
             self.kept.ids, self.kept.covariates = ids, votes.covariates
             _warn_of_rows_left_out(self.file, votes)
         return ids
+
+
+def _renaming(said: list[str]) -> dict[str, str]:
+    """Return new names of columns by their old ones."""
+    parted = [each.rpartition("=") for each in said]
+    if not all(old and new for old, _, new in parted):
+        raise typer.BadParameter("--rename is OLD=NEW, such as --rename essay=item")
+    return {old: new for old, _, new in parted}
 
 
 class Votes(NamedTuple):

@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from permix.cli.command import BESIDE, IGNORE, MIN_ANSWERS, MIN_SUPPORT, MISSING, SHEET, Option, Source
+from permix.cli.command import (
+    BESIDE,
+    IGNORE,
+    MIN_ANSWERS,
+    MIN_SUPPORT,
+    MISSING,
+    MODERATED,
+    SHEET,
+    Option,
+    Source,
+)
 from permix.cli.stdin import spooled
 from permix.runtime.telling import tell
 
@@ -44,6 +54,7 @@ MATRIX_OPTIONS: Mapping[str, Option] = {
     "min_answers": MIN_ANSWERS,
     "sheet": SHEET,
     "missing": MISSING,
+    "moderated": MODERATED,
 }
 
 
@@ -74,6 +85,7 @@ def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> C
         group_columns=values.get("group_columns") or [],
         item_table=values.get("item_table"),
         sheet=values.get("sheet"),
+        moderated=values.get("moderated"),
         new_rows=new_rows,
     )
     rules = {name: values[name] for name in ("min_support", "min_answers") if values.get(name) is not None}

@@ -489,8 +489,8 @@ class Engine:
             warnings.simplefilter("always")
             try:
                 with Deadline(for_fit) as deadline:
-                    fit = self.fitted(candidate, train, self.seed(label, fold), for_fit)
-                cut_short, fitting = deadline.passed, time.monotonic() - began
+                    fit, cut_short = self.fitted(candidate, train, self.seed(label, fold), for_fit)
+                cut_short, fitting = cut_short or deadline.passed, time.monotonic() - began
                 improper = candidate.compared.improper(fit)
                 if improper is not None:
                     return improper
@@ -508,18 +508,24 @@ class Engine:
         kept = fit if self.keep_fits else None
         return Part(scores, errors, *found, time.monotonic() - began, cut_short, notes, kept)
 
-    def fitted(self, candidate: Candidate, data: Any, seed: int, seconds: float | None = None) -> Any:
-        """Fit a model with its defaults; finite mixtures choose a number of groups on these data alone."""
+    def fitted(
+        self, candidate: Candidate, data: Any, seed: int, seconds: float | None = None
+    ) -> tuple[Any, bool]:
+        """Fit a model with its defaults, and say whether time ran out before numbers of groups were tried.
+
+        Finite mixtures choose a number of groups on these data alone.
+        """
         about, compared, way = candidate
         common = {"random_state": seed, "progress": None, "n_jobs": self.n_jobs, **way.options}
         known = {name: value for name, value in common.items() if name in compared.parameters.declared}
         if not about.selection or "n_components" in way.options:
-            return compared.fit(data, compared.parameters(**known))
-        with Deadline(None if seconds is None else CHOOSING * seconds):
+            return compared.fit(data, compared.parameters(**known)), False
+        with Deadline(None if seconds is None else CHOOSING * seconds) as deadline:
             chosen = chosen_number(about, data, known)
         if chosen.n_folds > 1 and chosen.fit is not None:  # to all of these data
-            return chosen.fit
-        return compared.fit(data, compared.parameters(n_components=chosen.chosen, **known))
+            return chosen.fit, deadline.passed
+        fit = compared.fit(data, compared.parameters(n_components=chosen.chosen, **known))
+        return fit, deadline.passed
 
 
 class Task(NamedTuple):

@@ -263,7 +263,8 @@ def in_words(form: Form, models: list[Scored], simple: list[Scored], counts: Arr
     if late := [entry.label for entry in models if entry.cut_short]:
         said.append(f"{listed(late)} had less time than needed, and might do better with more.")
     near = [entry.label for entry in models[1:] if _near(entry, best, counts)]
-    worse = [entry for entry in models[1:] if entry.label not in near]
+    # What had less time than needed is beaten by nothing yet.
+    worse = [entry for entry in models[1:] if entry.label not in near and not entry.cut_short]
     if near:
         verb = "is" if len(near) == 1 else "are"
         said.append(f"{listed(near)} {verb} as good, within chance.")

@@ -43,5 +43,6 @@ def clean_cells(cells: Cells, rules: Any) -> Cells:
     if not audit:
         return cells
     kept = cells.take(rows, columns)
-    kept.metadata["CLEANING"] = [entry._asdict() for entry in audit]
+    before = cells.metadata.get("CLEANING", ())
+    kept.metadata["CLEANING"] = [*before, *(entry._asdict() for entry in audit)]
     return kept

@@ -43,7 +43,8 @@ def how_it_was_read(votes: Any) -> str:
     if table.get("count"):
         parts.append(f"{table['count']} counts them")
     if table.get("contest"):
-        parts.append(f"the contest is {table['contest']}")
+        column = table.get("contest column")
+        parts.append(f"the contest is {table['contest']}" + (f" (column {column})" if column else ""))
     if table.get("unread"):
         parts.append(f"not used: {', '.join(table['unread'])}")
     others = known.get("OTHER COLUMNS")

@@ -18,23 +18,30 @@ import math
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import StageTables
-from permix.dp_mallows.lists.clusters_jit import log_integrals
-from permix.dp_mallows.state import ListState, with_prior
+from permix.dp_mallows.lists.clusters_jit import log_likelihoods_by_place
+from permix.dp_mallows.state import ListState
 from permix.families.learning import FloatArray, slice_number, slice_step
 from permix.moves.base import Info, Move
 
 
-def log_likelihoods_by_place(
-    tables: StageTables, totals: FloatArray, counts: FloatArray, strength: float, rates: FloatArray
-) -> FloatArray:
-    """Return ln p(lists | centers) of every place, summed over groups, under a prior of the decays.
+class ByPlace:
+    """ln p(lists | centers) of every place, summed over groups, as a function of the prior of the decays.
 
     ``totals`` and ``counts``, (groups, places), are the skips of the groups' lists and how many there are.
+    Places whose rate is the one last asked about are not computed again: slice steps ask about all places
+    until the last of them is done.
     """
-    prior = with_prior(tables, strength, rates)
-    whole = np.empty(totals.shape)
-    log_integrals(prior, prior.prior_a + totals, prior.prior_c + counts, whole)
-    return np.asarray((whole - prior.prior_log_integral).sum(axis=0, where=counts > 0.0))
+
+    def __init__(self, tables: StageTables, totals: FloatArray, counts: FloatArray) -> None:
+        self._given = tables, totals, counts
+        n_places = totals.shape[1]
+        self._strength, self._rates, self._values = math.nan, np.full(n_places, np.nan), np.empty(n_places)
+
+    def __call__(self, strength: float, rates: FloatArray) -> FloatArray:
+        wanted = (rates != self._rates) | (strength != self._strength)
+        log_likelihoods_by_place(*self._given, strength, rates, wanted, self._values)
+        self._strength, self._rates = strength, rates.copy()
+        return self._values.copy()
 
 
 @dataclasses.dataclass
@@ -55,10 +62,7 @@ class LearnDecayPrior(Move):
         strength, rates = state.strength, state.rates
         used = slice(None, state.n_clusters)
         totals, counts = state.clusters.totals[used], state.clusters.counts[used]
-
-        def by_place(strength: float, rates: FloatArray) -> FloatArray:
-            return log_likelihoods_by_place(state.tables, totals, counts, strength, rates)
-
+        by_place = ByPlace(state.tables, totals, counts)
         rate, size = learned.get("prior_rate"), learned.get("prior_strength")
         if rate is not None:
 

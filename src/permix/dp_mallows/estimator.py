@@ -103,7 +103,10 @@ class DPMallowsMixture(DrawsMixin, RecommendMixin, RankingMixture, parameters=DP
         return self
 
     labels_ = of_fitted(lambda self: _row_labels(self._fit), "Most probable group of every row fitted.")
-    weights_ = of_fitted(lambda self: self._summaries.shares, "Posterior mean share of each group.")
+    weights_ = of_fitted(
+        lambda self: self._summaries.shares,
+        "Posterior mean share of each group in the population; what is missing to one is of others.",
+    )
     centers_ = of_fitted(lambda self: self._summaries.centers, "Consensus ranking of each group.")
     theta_ = of_fitted(lambda self: self._summaries.theta, "Mean decay of each place in each group.")
 

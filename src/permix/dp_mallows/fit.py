@@ -49,7 +49,7 @@ from permix.sampling import Draws, run_chains
 MANY_AGENTS, VISITED_SHARE = 10_000, 1 / 16
 # Sweeps are cheap beside what a draw takes to keep: iterations make several, as long as they go through no
 # more than so many agents; but few where agents are few, who need no more.
-SWEPT_AGENTS, MIN_SWEEPS, MAX_SWEEPS, FEW_AGENTS = 20_000, 2, 8, 100
+SWEPT_AGENTS, MIN_SWEEPS, MAX_SWEEPS, FEW_AGENTS = 12_000, 2, 8, 100
 # Splits and merges are tried in one iteration of four from so many agents on: each costs as much as a sweep.
 SOME_AGENTS, SPLIT_MERGE_CHANCE = 1000, 0.25
 # Where groups overlap, chains take long to meet: as long as they disagree they may be so many times as long
@@ -199,7 +199,7 @@ def fit_table(rankings: Rankings, settings: DPMallowsParameters) -> DPMallowsFit
     exact = exact_model(rankings, settings)
     model = of_sampler(exact, settings)
     lists, sweeps = model.lists, sweeps_of(settings, model.n_agents)
-    swept = max(model.n_agents * sweeps // 2, model.n_agents)  # a sweep visits half of the agents
+    swept = max(model.n_agents * sweeps // 2, model.n_agents)  # where decays are given, visits are quick
     draws = run_chains(
         [partial(first_state, model, settings, chain=chain) for chain in range(settings.n_chains)],
         sweep_move(settings, model.n_agents, len(lists.starts) - 1),

@@ -16,8 +16,11 @@ from permix.moves.base import Info, Move
 from permix.runtime.threads import over_rows
 
 
-def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
-    """Visit these agents one by one, seated or not; returns how many were moved."""
+def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray, settled: bool = False) -> int:
+    """Visit these agents one by one, seated or not; returns how many were moved.
+
+    Decays are integrated out, or, ``settled``, those of the state are given.
+    """
     model = state.model
     prior, scores = (state.openings, model.discount), (model.rows(), state.tables, model.bins)
     key, visits = draw_key(rng), visits.astype(np.int64)
@@ -25,8 +28,10 @@ def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
     book[OCCUPIED] = book[HIGH] = state.n_clusters
     while book[POSITION] < len(visits):
         state.make_room(book[OCCUPIED] + 1)
+        state.clusters.settled[:] = settled  # clusters that are opened, too
         seats = (model.lists, state.clusters, state.opening, state.labels, visits, book)
         seat_in_turn(key, *prior, *scores, *seats)
+    state.clusters.settled[:] = False
     state.compact()
     return int(book[MOVED])
 
@@ -42,24 +47,22 @@ class CollapsedSeating(Move):
 
 @dataclasses.dataclass
 class SettledSeating(Move):
-    """Move the centers, then visit a share of the agents, drawn anew every time, one by one.
+    """Move the centers, then visit the agents one by one, or a ``share`` of them, drawn anew every time.
 
-    Clusters that hold an agent who is not visited, and so stays, are settled meanwhile: visits take the
-    decays as given that the centers were moved given, so that nothing is integrated anew when an agent comes
-    or goes, which takes a tenth of the time. Which clusters are settled must not depend on those who are
-    visited, else this would not leave the posterior invariant. Decays of the others are integrated out.
+    Visits take the decays as given that the centers were moved given, so that nothing is integrated anew when
+    an agent comes or goes, which takes a tenth of the time. An agent that opens a cluster draws center and
+    decays given its own list, and those of a cluster that its last agent leaves are forgotten (Neal 2000,
+    algorithm 2). Decays are no part of the state between sweeps: each draws them anew given the centers.
     """
 
-    share: float = 0.5
+    share: float = 1.0
 
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
         state.update_centers(rng, 1, redraw=False)
-        visited = rng.random(state.n) < self.share
-        state.clusters.settled[state.labels[~visited]] = True
-        agents = state.model.lists.agents
-        visits = agents[visited[agents]]
-        state.n_moved = seat(rng, state, visits)
-        state.clusters.settled[:] = False
+        visits = state.model.lists.agents
+        if self.share < 1.0:
+            visits = visits[(rng.random(state.n) < self.share)[visits]]
+        state.n_moved = seat(rng, state, visits, settled=True)
         return Info("seating", len(visits), state.n_moved)
 
 

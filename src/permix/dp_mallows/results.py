@@ -73,10 +73,9 @@ class ClusterSummaries(CenterSummaries[DPMallowsFit]):
     def _shares(self) -> tuple[Array, Array, Array]:
         """Means and 5 % and 95 % points of the shares in the population of what speaks for each cluster."""
         clusters, linked, n = self.fit.clusters, self.fit.overlap.linked, self.fit.n_clusters
-        scale = self.fit.n_agents / len(self.fit.labels)
         rng = np.random.default_rng(0)
         given = [
-            dirichlet_given(clusters.prior_of(d), scale * sizes, rng, np.bincount(linked[rows], minlength=n))
+            dirichlet_given(clusters.prior_of(d), sizes, rng, np.bincount(linked[rows], minlength=n))
             for d, sizes in enumerate(self.drawn_sizes)
             for rows in [clusters.of_draw(d)]
         ]

@@ -29,6 +29,8 @@ from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
 from permix.runtime.threads import over_rows
 
+# To move a center takes as long as to go through its counts of pairs; so many of them are one unit of work.
+PAIRS_WORK = 16
 MISFIT = "the checkpoint's labels, centers and decays do not fit together"
 
 
@@ -255,7 +257,9 @@ class ListState(PartitionState):
             update_centers(*given, n_rounds, redraw, first, last, taken)
 
         if which is None:
-            over_rows(work, self.n_clusters, self.clusters.pairs[0].size or self.n * model.n_stages)
+            # Threads would take more time than they save, unless clusters or rounds are very many.
+            of_pairs = -(-self.clusters.pairs[0].size * max(n_rounds, 1) // PAIRS_WORK)
+            over_rows(work, self.n_clusters, of_pairs or self.n * model.n_stages)
         for k in () if which is None else which.tolist():
             work(k, k + 1)
         return int(taken.sum())

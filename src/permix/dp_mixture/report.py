@@ -55,7 +55,7 @@ def found_groups(fit: MixtureFit) -> list[LineGroup]:
     def prior_of(draw: int) -> PartitionPrior:
         return fit.prior if learned is None else DirichletProcess(float(learned[draw]))
 
-    shares = drawn_shares(arrays["labels"], fit.labels, fit.recurrence.n_chains, prior_of, fit.n_rows)
+    shares = drawn_shares(arrays["labels"], fit.labels, fit.recurrence.n_chains, prior_of)
     return [
         LineGroup(
             int(fit.cluster_sizes[k]),

@@ -1,16 +1,23 @@
 """Groups compared with what is known of their members: tables group × precinct, with intervals.
 
-Covariates are not used in a fit, unless shares of groups depend on them. Given the fit, a table of counts
-n[v, k] of agents with value v in group k is drawn many times: from the posterior where the fit keeps draws
-of labels (a group of a draw counts as the group of the answer that it is most like), else by drawing each
-agent's group from its probabilities. Each share is then drawn given those counts, from Beta(n + 1/2,
-N - n + 1/2): agents are taken as a sample, and 1/2 is Jeffreys' prior of a share. Intervals go from 5 % to
-95 % of these draws, so they hold both that memberships are not certain and that agents are few; shares shown
-are means of n / N alone.
+Covariates are not used in a fit, unless shares of groups depend on them. So its probabilities take every
+agent for one like all others, and pull each precinct towards the whole: counted by them, a precinct where
+most say little looks like all precincts. Therefore shares are estimated anew for each value, the groups
+being what they are (in three steps, as Vermunt, 2010, does for latent classes). Agent i with value v is in
+group k with probability proportional to π[v, k] p[i, k] / w[k], where p are the probabilities of the fit and
+w the shares that they are made with; given the groups, π[v] has a Dirichlet distribution. Both are drawn in
+turn; with them, n[v, k], how many agents with value v are in group k. Where a fit keeps draws of labels, p
+are how often an agent is in each group in stretches of the draws, one after another (a group of a draw
+counts as the group of the answer that it is most like), so that it counts what stretches differ in.
+
+Each share is then drawn given those counts, from Beta(n + 1/2, N - n + 1/2): agents are taken as a sample,
+and 1/2 is Jeffreys' prior of a share. Intervals go from 5 % to 95 % of these draws, so they hold both that
+memberships are not certain and that agents are few; shares shown are means of n / N alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,11 +36,17 @@ if TYPE_CHECKING:
 N_TABLES, FEWEST_TABLES, N_SHUFFLED = 400, 100, 999
 MOST_LABELS = 40_000_000
 INTERVAL = (0.05, 0.95)
+# How many agents' worth is what is known of a value's shares beforehand: that they are like those of all.
+PRIOR_AGENTS = 2.0
+# Tables left out until shares have found their place, and stretches of at least so many draws.
+SETTLING, STRETCHES, FEWEST_DRAWS = 30, 8, 50
 # Numbers with more different values than this are put into bands of about equally many agents.
 FEW_VALUES, N_BANDS = 12, 4
 HOW = {
     "draws": "draws of the posterior",
-    "probabilities": "groups drawn by the probabilities of each agent, the groups themselves taken as known",
+    "stretches": "draws of the posterior, with shares of groups estimated for each value",
+    "probabilities": "groups drawn by the probabilities of each agent, with shares of groups estimated for "
+    "each value and the groups themselves taken as known",
     "labels": "the groups as they are, which are taken as certain",
 }
 
@@ -131,7 +144,9 @@ def _group_table(fit: Any, name: str, bands: int | None, random_state: Any, valu
     shape = (len(words), found.n_groups)
     values_there = None if numbers is None else numbers[there]
     drawn: list[Array] = []
-    tables, how = _tables(found, rows[there], there, codes, shape, rng, drawn, keep=values_there is not None)
+    weights_by = getattr(getattr(fit, "settings", None), "weights_by", None) or ()
+    keep = values_there is not None
+    tables, how = _tables(found, rows[there], there, codes, shape, rng, drawn, keep, bool(weights_by))
     labels = of_agent[there]
     observed = _table(codes, labels, shape)
     overall = tables.sum(axis=1).mean(axis=0) / tables[0].sum()
@@ -148,7 +163,7 @@ def _group_table(fit: Any, name: str, bands: int | None, random_state: Any, valu
         None if values_there is None else _means(values_there, drawn, shape[1], rng),
         float("nan") if values_there is None else float(values_there.mean()),
         _doubt(fit, found),
-        values is None and name in (getattr(getattr(fit, "settings", None), "weights_by", None) or ()),
+        values is None and name in weights_by,
     )
 
 
@@ -232,36 +247,86 @@ def _tables(
     rng: np.random.Generator,
     labels_drawn: list[Array],
     keep: bool,
+    by_others: bool,
 ) -> tuple[Array, str]:
     """Draw tables of counts (tables, values, groups), and say from what.
 
-    ``labels_drawn`` takes the labels of each, where they are to be kept.
+    ``labels_drawn`` takes the labels of each, where they are to be kept. ``by_others`` says that shares of
+    groups depend on columns in the fit: draws then are what they should be.
     """
     small = np.int16 if shape[1] < 2**15 else np.int64
     n_tables = int(np.clip(MOST_LABELS // max(len(rows), 1), FEWEST_TABLES, N_TABLES))
+    if found.draws is None and found.probabilities is None:
+        labels = found.labels[known] if found.agents is not None else found.labels[rows]
+        labels_drawn += [labels] * (N_TABLES if keep else 0)
+        return np.repeat(_table(codes, labels, shape)[None], N_TABLES, axis=0), "labels"
+    drawn: Iterator[Array]
     if found.draws is not None:
-        chosen = np.linspace(0, len(found.draws) - 1, min(len(found.draws), n_tables)).astype(np.int64)
-        of_agents = found.agents is not None
-        drawn = []
-        for labels in found.draws[chosen]:
-            mapped = as_groups(labels.astype(np.int64), found.labels, shape[1])
-            mapped = mapped[known] if of_agents else mapped[rows]
-            labels_drawn += [mapped.astype(small)] if keep else []
-            drawn.append(_table(codes, mapped, shape))
-        return np.array(drawn), "draws"
-    if found.probabilities is not None:
-        # Row by row, the number of groups whose cumulated probability is below a uniform number.
-        upto = np.cumsum(found.probabilities, axis=1)[:, :-1].astype(np.float32)[rows]
-        drawn = []
-        for _ in range(n_tables):
-            uniform = rng.random(len(rows), dtype=np.float32)
-            chosen_groups = (upto < uniform[:, None]).sum(axis=1)
-            labels_drawn += [chosen_groups.astype(small)] if keep else []
-            drawn.append(_table(codes, chosen_groups, shape))
-        return np.array(drawn), "probabilities"
-    labels = found.labels[known] if found.agents is not None else found.labels[rows]
-    labels_drawn += [labels] * (N_TABLES if keep else 0)
-    return np.repeat(_table(codes, labels, shape)[None], N_TABLES, axis=0), "labels"
+        at = np.linspace(0, len(found.draws) - 1, min(len(found.draws), n_tables)).astype(np.int64)
+        mapped = (as_groups(found.draws[d].astype(np.int64), found.labels, shape[1]) for d in at)
+        drawn = (labels[known] if found.agents is not None else labels[rows] for labels in mapped)
+        if not by_others:
+            n_stretches = int(np.clip(len(at) // FEWEST_DRAWS, 1, STRETCHES))
+            shares = list(_frequencies(drawn, np.array_split(at, n_stretches), len(rows), shape[1]))
+            drawn = _by_value(shares, codes, shape, rng, n_tables)
+    else:
+        assert found.probabilities is not None
+        chances = found.probabilities[rows]
+        drawn = (
+            _by_value([chances], codes, shape, rng, n_tables)
+            if not by_others
+            else _by_chance(chances, rng, n_tables)
+        )
+    tables = []
+    for labels in drawn:
+        labels_drawn += [labels.astype(small)] if keep else []
+        tables.append(_table(codes, labels, shape))
+    how = "probabilities" if found.draws is None else "draws" if by_others else "stretches"
+    return np.array(tables), how
+
+
+def _frequencies(
+    labels: Iterator[Array], stretches: list[Array], n_agents: int, n_groups: int
+) -> Iterator[Array]:
+    """Yield how often agents are in each group in each stretch of draws, (agents, groups)."""
+    agents = np.arange(n_agents) * n_groups
+    for stretch in stretches:
+        times = np.zeros(n_agents * n_groups, dtype=np.float32)
+        for _ in stretch:
+            times[agents + next(labels)] += 1.0
+        yield times.reshape(n_agents, n_groups) / len(stretch)
+
+
+def _by_value(
+    chances: list[Array], codes: Array, shape: tuple[int, int], rng: np.random.Generator, n_tables: int
+) -> Iterator[Array]:
+    """Yield labels of agents drawn with shares of each value's own, evenly from all ``chances``."""
+    n_each = -(-n_tables // len(chances))
+    for of_agents in chances:
+        overall = of_agents.mean(axis=0, dtype=np.float64)
+        likely = (of_agents / np.maximum(overall, 1e-12)).astype(np.float32)
+        shares = np.repeat(overall[None], shape[0], axis=0)
+        for time in range(SETTLING + n_each):
+            upto = np.cumsum(likely * np.maximum(shares, 1e-12).astype(np.float32)[codes], axis=1)
+            labels = _drawn(upto, rng)
+            given = _table(codes, labels, shape) + PRIOR_AGENTS * overall
+            weights = rng.standard_gamma(given)
+            shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+            if time >= SETTLING:
+                yield labels
+
+
+def _by_chance(chances: Array, rng: np.random.Generator, n_tables: int) -> Iterator[Array]:
+    """Yield labels of agents drawn by their probabilities."""
+    upto = np.cumsum(chances, axis=1).astype(np.float32)
+    for _ in range(n_tables):
+        yield _drawn(upto, rng)
+
+
+def _drawn(upto: Array, rng: np.random.Generator) -> Array:
+    """Draw a group of each agent: how many cumulated weights, but for the last, a uniform number reaches."""
+    uniform = rng.random(len(upto), dtype=np.float32) * upto[:, -1]
+    return np.asarray((upto[:, :-1] <= uniform[:, None]).sum(axis=1))
 
 
 def as_groups(drawn: Array, labels: Array, n_groups: int) -> Array:

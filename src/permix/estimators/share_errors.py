@@ -33,6 +33,12 @@ def share_errors(probabilities: Array, counts: Array, weights: Array, scores: Ar
     return np.sqrt(np.append(np.diag(covariance), covariance.sum()))
 
 
+def middle_of_samples(found: Array, shares: Array) -> Array:
+    """Return the 5 % and 95 % points of shares in samples, (K, 2); NaN are left out, of nothing the share."""
+    found = np.where(np.isfinite(found).any(axis=0), found, shares)
+    return np.asarray(np.nanquantile(found, [0.05, 0.95], axis=0, method="weibull").T)
+
+
 def share_interval(share: float, error: float) -> tuple[float, float]:
     """Return the 5 % and 95 % ends of a share with a standard error."""
     return max(share - NINETY * error, 0.0), min(share + NINETY * error, 1.0)

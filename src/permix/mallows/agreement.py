@@ -36,9 +36,7 @@ def agreement(em: MallowsEM, found: MallowsComponents, others: list[MallowsCompo
     matches, shares = np.zeros((2, len(others), k))
     for at, other in enumerate(others):
         joint = _log_joint(em, other)[0]
-        both = np.bincount(labels * k + joint.argmax(axis=1), counts, k * k).reshape(k, k)
-        either = both.sum(axis=1)[:, None] + both.sum(axis=0) - both
-        alike = both / np.maximum(either, 1e-300)
+        alike = in_common(labels, joint.argmax(axis=1), counts, k)
         matches[at] = alike.max(axis=1)
         with np.errstate(invalid="ignore"):
             gains = np.logaddexp.reduce(joint, axis=1) - np.logaddexp.reduce(own, axis=1)
@@ -48,6 +46,13 @@ def agreement(em: MallowsEM, found: MallowsComponents, others: list[MallowsCompo
         there = other.weights[alike.argmax(axis=1)]
         shares[at] = np.where(as_good & (matches[at] >= LEAST_ALIKE), there, np.nan)
     return Agreement(matches, shares)
+
+
+def in_common(labels: Array, others: Array, counts: Array, k: int) -> Array:
+    """Return the Jaccard index of agents of each group and each of the others, (k, k)."""
+    both = np.bincount(labels * k + others, counts, k * k).reshape(k, k)
+    either = both.sum(axis=1)[:, None] + both.sum(axis=0) - both
+    return np.asarray(both / np.maximum(either, 1e-300))
 
 
 def _log_joint(em: MallowsEM, components: MallowsComponents) -> tuple[Array, Array]:

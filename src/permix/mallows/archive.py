@@ -35,7 +35,7 @@ def _pack(fit: MallowsFit) -> Content:
         "start_log_likelihoods": fit.start_log_likelihoods,
         "group_matches": fit.group_matches,
     }
-    more = {"share_errors": fit.share_errors, "restart_shares": fit.restart_shares}
+    more = {name: getattr(fit, name) for name in ("share_errors", "restart_shares", "resampled_shares")}
     arrays |= pack_sampled_from(fit)
     arrays |= pack_agent_weights(fit.components.by_agent)
     facts["weight_terms"] = None if fit.components.by_agent is None else fit.components.by_agent.design.terms
@@ -56,6 +56,9 @@ def _build(saved: Saved) -> MallowsFit:
     shares = arrays.get("restart_shares")
     if shares is not None:
         require(len(shares) == sizes["starts"] and not np.any((shares < 0.0) | (shares > 1.0)), "shares")
+    resampled = arrays.get("resampled_shares")
+    if resampled is not None:
+        require(len(resampled) > 0 and not np.any((resampled < 0.0) | (resampled > 1.0)), "shares")
     return MallowsFit(
         settings=settings,
         components=MallowsComponents(
@@ -77,6 +80,7 @@ def _build(saved: Saved) -> MallowsFit:
         baselines=arrays.get("baselines"),
         share_errors=arrays.get("share_errors"),
         restart_shares=shares,
+        resampled_shares=resampled,
         sampled_from=sampled_from(arrays),
     )
 
@@ -96,6 +100,7 @@ SCHEMA = Schema(
         "group_matches": field("real", "matched?", "groups", where=not_negative, optional=True),
         "share_errors": field("real", "groups", where=not_negative, optional=True),
         "restart_shares": field("real", "starts", "groups", optional=True),
+        "resampled_shares": field("real", "samples", "groups", optional=True),
         "sampled_from": SAMPLED_FROM,
     },
 )

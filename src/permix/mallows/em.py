@@ -123,6 +123,17 @@ class MallowsEM:
         joints = [part.log_joint(components).T for part in self.parts]
         return np.concatenate(joints), np.concatenate([part.counts for part in self.parts])
 
+    def weigh(self, counts: Array) -> None:
+        """Let exact rows, as in :meth:`log_joint`, stand for so many agents each, more than 0."""
+        ends = np.cumsum([len(part.counts) for part in self.parts])
+        for part, here in zip(self.parts, np.split(counts, ends[:-1]), strict=True):
+            part.counts = here
+
+    def labels(self, components: MallowsComponents) -> Array:
+        """Return the most probable component of all exact rows; the components are those of the last step."""
+        of = range(components.n_components)
+        return np.concatenate([np.argmax([part.shares(k) for k in of], axis=0) for part in self.parts])
+
     def exact_step(
         self, components: MallowsComponents, rng: np.random.Generator | None = None, look: bool = True
     ) -> tuple[float, Statistics]:

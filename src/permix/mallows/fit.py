@@ -119,5 +119,6 @@ def _fit_rows(
         interrupted=found.interrupted,
         share_errors=errors,
         restart_shares=found.agreement.shares,
+        resampled_shares=found.resampled,
         sampled_from=None if everybody is None else everybody.n_agents,
     )

@@ -93,10 +93,19 @@ def _first(mixture: MallowsComponents, k: int) -> Array | None:
 
 def _what_intervals_hold(fit: MallowsFit) -> str:
     """Say what intervals of shares hold, and what they do not."""
-    exact = fit.share_errors is not None and not fit.log_likelihood.standard_error
-    known = "the centers of the groups" if exact else "centers and dispersions of the groups"
-    said = f"Intervals take the agents as a sample, and {known} as known"
-    shares = fit.restart_shares
+    shares, resampled = fit.restart_shares, fit.resampled_shares
+    if resampled is not None:
+        said = (
+            "Intervals take the agents as a sample: groups were fitted anew, centers and dispersions with "
+            f"shares, to {len(resampled)} weighted samples of them, from what the restarts had found"
+        )
+        n_found = int(np.isfinite(resampled).all(axis=1).sum())
+        if n_found < len(resampled):
+            said += f" ({n_found} of these had all groups; one without a group says nothing of its share)"
+    else:
+        exact = fit.share_errors is not None and not fit.log_likelihood.standard_error
+        known = "the centers of the groups" if exact else "centers and dispersions of the groups"
+        said = f"Intervals take the agents as a sample, and {known} as known"
     if shares is not None and len(shares) > 1:
         n = int(fit.as_good.sum())
         runs = all_of(len(shares), "restart") if n == len(shares) else f"{n} of {len(shares)} restarts"

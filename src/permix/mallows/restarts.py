@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from permix.mallows.agreement import Agreement, agreement
 from permix.mallows.climbs import Follow, Run
 from permix.mallows.em import N_STOCHASTIC, MallowsEM
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.resampling import begin, resampled_shares
 from permix.mallows.results import same_optimum
 from permix.mallows.rounds.sharded import ShardedRounds
 from permix.mallows.start import first_components, seeded_center
@@ -53,7 +54,7 @@ MOST_TIMES_CROSSED = 3
 # One of so many starts is fresh where others have a smaller mixture to begin with.
 FRESH_SHARE = 3
 
-Task = Callable[[Follow], list[Run]]
+T = TypeVar("T")
 
 
 class Search(NamedTuple):
@@ -63,6 +64,7 @@ class Search(NamedTuple):
     reached: Array  # log-likelihood of every run
     agreement: Agreement  # of the groups of the best with those of every run
     key: Array  # names the random numbers to come
+    resampled: Array | None  # (samples, K): shares had other agents been asked
     interrupted: bool  # whether the user stopped it
 
 
@@ -241,8 +243,17 @@ def best_of_restarts(
         if not em.exact:
             best = run_all("averaging", [lambda follow: [em.average(best, follow)]])[0][0]
         best = best._replace(components=best.components.sorted_by_weight())
-        agreed = agreement(of_part, best.components, [run.components for run in runs])
-    return Search(best, reached, agreed, stream_key(rng), interrupts.interrupted)
+        mixtures = [run.components for run in runs]
+        agreed = agreement(of_part, best.components, mixtures)
+        key, resampled = stream_key(rng), None
+        if of_part.exact and settings.n_components > 1 and not interrupts.interrupted:
+            few = part if n_restarts > 1 else rows.part(np.random.default_rng(key))
+            beginning = begin(partial(few.em, key), [best.components, *mixtures])
+            n_agents = rows.n_agents if everybody is None else everybody.n_agents
+            resampled = resampled_shares(
+                beginning, n_restarts, n_agents, key, partial(run_all, "other samples of agents")
+            )
+    return Search(best, reached, agreed, key, resampled, interrupts.interrupted)
 
 
 def _optima(n_agents: int, found: list[list[Run]]) -> Optima[Run]:
@@ -325,8 +336,12 @@ def _extended(rows: Rows, smaller: MallowsComponents, k: int, rng: np.random.Gen
 
 
 def _run_all(
-    n_jobs: int | None, interrupts: Interrupts, display: Display, phase: str, tasks: Sequence[Task]
-) -> list[list[Run]]:
+    n_jobs: int | None,
+    interrupts: Interrupts,
+    display: Display,
+    phase: str,
+    tasks: Sequence[Callable[[Follow], list[T]]],
+) -> list[list[T]]:
     """Run tasks in threads, with a line about them on the terminal.
 
     After Ctrl-C those that had begun end soon, with what they reached, and only the first still begins.
@@ -335,7 +350,7 @@ def _run_all(
     said = -math.inf
     display.begin(f"EM, {phase}", len(tasks) if len(tasks) > 1 else None)
 
-    def work(index: int) -> list[Run]:
+    def work(index: int) -> list[T]:
         def report(iteration: int, value: float) -> None:
             nonlocal said
             reached[index] = (iteration, value)

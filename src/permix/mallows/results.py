@@ -14,7 +14,7 @@ from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import ConvergenceWarning, PermixWarning
 from permix.estimators.known import NOTHING, Known
-from permix.estimators.share_errors import share_errors, share_interval
+from permix.estimators.share_errors import middle_of_samples, share_errors, share_interval
 from permix.estimators.wording import alike, cut_short, groups_named, nobodys
 from permix.mallows.parameters import MallowsParameters
 from permix.posterior.estimated import Memberships
@@ -58,11 +58,14 @@ class MallowsFit:
     interrupted: bool  # whether the user stopped the fit: what was best then is here
     # Mean scores of the data under permix.estimators.baselines.KEPT, where they were asked for.
     baselines: Array | None = None
-    # Standard errors of the shares of groups, whose centers are taken as known, as are dispersions where rows
-    # are sampled; None in files of older versions.
+    # Standard errors of the shares of groups, from the information of agents: centers are taken as known, as
+    # are dispersions where rows are sampled; None in files of older versions.
     share_errors: Array | None = None
     # (restarts, K): how large what matches each group is in restarts that fit as well, else NaN.
     restart_shares: Array | None = None
+    # (samples, K): how large what matches each group is in fits to other samples of agents, else NaN; None
+    # where rows are drawn, and in files of older versions.
+    resampled_shares: Array | None = None
     # How many agents were fitted, where data were in shards and rows are a random sample of those agents.
     sampled_from: int | None = None
     known: Known = NOTHING  # of the rows and items, beside what was fitted
@@ -125,19 +128,19 @@ class MallowsFit:
 
     @cached_property
     def share_intervals(self) -> Array:
-        """5 % and 95 % ends of the shares, (K, 2), widened to what restarts that fit as well say."""
+        """5 % and 95 % ends of the shares, (K, 2), the wider of what errors, samples and restarts say."""
         shares, errors = self.components.weights, self.share_errors
         if errors is None:
             errors = share_errors(self.probabilities, self.counts, shares)
-        ends = [share_interval(float(s), float(e)) for s, e in zip(shares, errors, strict=True)]
-        if self.restart_shares is None:
-            return np.array(ends)
+        ends = [np.array([share_interval(float(s), float(e)) for s, e in zip(shares, errors, strict=True)])]
+        if self.resampled_shares is not None:
+            ends.append(middle_of_samples(self.resampled_shares, shares))
+        if self.restart_shares is not None:
+            low = np.fmin.reduce(self.restart_shares, axis=0, initial=np.inf)
+            ends.append(np.stack([low, np.fmax.reduce(self.restart_shares, axis=0, initial=-np.inf)], axis=1))
+        found = np.array(ends)
         return np.stack(
-            [
-                np.fmin(np.array(ends)[:, 0], np.fmin.reduce(self.restart_shares, axis=0, initial=np.inf)),
-                np.fmax(np.array(ends)[:, 1], np.fmax.reduce(self.restart_shares, axis=0, initial=-np.inf)),
-            ],
-            axis=1,
+            [np.fmin.reduce(found[:, :, 0], axis=0), np.fmax.reduce(found[:, :, 1], axis=0)], axis=1
         )
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -40,9 +40,11 @@ class WeightedDraws:
         Sorting makes everything that follows independent of the order of the draws.
         """
         canonical = as_draws(draws)
-        counts = dict(sorted(Counter(draw.tobytes() for draw in canonical).items()))
-        distinct = np.frombuffer(bytearray().join(counts), np.int32).reshape(len(counts), canonical.shape[1])
-        return cls(distinct, np.array(list(counts.values()), np.float64), loss)
+        order = sorted(range(len(canonical)), key=lambda row: canonical[row].tobytes())
+        new = [not np.array_equal(canonical[i], canonical[j]) for i, j in pairwise(order)]
+        starts = np.flatnonzero([True, *new])
+        times = np.diff(np.append(starts, len(order)))
+        return cls(canonical[np.array(order)[starts]], times.astype(np.float64), loss)
 
     def losses_of(self, labels: IntArray) -> FloatArray:
         """Loss between one canonical partition and each draw."""

@@ -55,13 +55,11 @@ def drawn_shares(
     labels: Array,
     n_chains: Sequence[int] | Array,
     prior_of: Callable[[int], PartitionPrior] | None = None,
-    n_all: int | None = None,
 ) -> list[tuple[float, float | None, float | None]]:
     """Return the mean share of every group over draws of labels (…, observation), and 5 % and 95 % ends.
 
     With ``prior_of`` a draw, counted over all chains, shares are those in the population: what is missing to
-    one is of groups that nobody was seen of. Observations may be a sample of ``n_all``. Without it they are
-    of these observations.
+    one is of groups that nobody was seen of. Without it they are of these observations.
 
     A group of a draw counts as the group of the answer that it is most like. Of groups that recur in no chain
     (``n_chains``: in how many) draws know nothing: they have the share of their members, and no interval.
@@ -76,8 +74,7 @@ def drawn_shares(
         shares.append(sizes / len(found))
         if prior_of is not None:
             clusters = np.bincount(found[np.unique(flat[at], return_index=True)[1]], minlength=n_groups)
-            scale = (n_all or len(found)) / len(found)
-            given.append(dirichlet_given(prior_of(int(at)), scale * sizes, rng, clusters))
+            given.append(dirichlet_given(prior_of(int(at)), sizes, rng, clusters))
     if given:
         mean, low, high = summarized_shares(given, TAIL)
     else:

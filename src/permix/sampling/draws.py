@@ -124,7 +124,10 @@ def assemble(chains: Sequence[Sequence[Block]], kept: Array) -> dict[str, Array]
         if len(shapes) > 1:
             raise ValueError(f"{name!r} must have one shape in every draw, but has {sorted(shapes)}")
         shape = shapes.pop()
-        joined = np.stack([np.concatenate(chain) for chain in parts])
+        kind = np.result_type(*{part.dtype for chain in parts for part in chain})
+        joined = np.empty((len(parts), len(kept), *shape), kind)
+        for chain, into in zip(parts, joined, strict=True):
+            np.concatenate(chain, out=into)
         # Over everything: the type must not depend on how draws were cut into blocks.
         arrays[name] = smallest(joined) if shape else joined
     return arrays

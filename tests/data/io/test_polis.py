@@ -209,3 +209,41 @@ def test_signs_that_are_turned_around_are_refused(tmp_path):
         read_cells(path)
     path.write_text(text.format(2, 1, 0))  # a comment that was taken out may be counted, or not
     assert len(read_cells(path).values) == 4
+
+
+REJECTED = COMMENTS.replace("1,Mon,1,7,1,0,1,Milk", "1,Mon,1,7,1,0,-1,Milk")
+
+
+def test_statements_that_moderators_rejected_are_told_and_may_be_left_out(tmp_path, recwarn):
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES + "60,Mon,1,9,1\n")
+    (tmp_path / "comments.csv").write_text(REJECTED)
+    kept, dropped = permix.read_cells(path), permix.read_cells(path, moderated="drop")
+    assert kept.column_names == ("0", "1")
+    assert "votes on 1 statement that moderators rejected: kept" in repr(kept)
+    assert dropped.column_names == ("0",)
+    assert dropped.row_names == ("7", "8")  # 9 voted on the other alone
+    assert permix.read_cells(path, moderated="keep").values.tolist() == kept.values.tolist()
+    assert permix.read(path).items == ("0", "1")
+    votes = permix.read(path, moderated="drop")
+    assert votes.items == ("0",)
+    told = {entry["found"]: entry for entry in votes.metadata["CLEANING"]}
+    assert told["votes on 1 statement that moderators rejected"]["ballots"] == 3
+    assert told["participants who voted on no other statement"]["left_out"] == 1
+    assert told["votes that came later"]["ballots"] == 2
+    assert not recwarn.list
+
+
+def test_moderation_needs_a_file_that_tells_of_it(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES)
+    with pytest.raises(DataError, match="no comments"):
+        permix.read(path, moderated="drop")
+    with pytest.raises(DataError, match="'keep' or 'drop'"):
+        permix.read_cells(path, moderated="perhaps")
+    other = tmp_path / "other.csv"
+    other.write_text("a,b\n1,2\n2,1\n")
+    with pytest.raises(DataError, match="moderated"):
+        permix.read_cells(other, moderated="drop")
+    with pytest.raises(DataError, match="Polis conversation"):
+        permix.read(other, moderated="drop")

@@ -187,10 +187,31 @@ def test_names_with_marks_that_end_lines_elsewhere_come_back(tmp_path, mark):
     assert read_preflib(tmp_path / "v.soc") == votes
 
 
-def test_unknown_rest_is_written_with_a_warning(tmp_path):
-    with pytest.warns(PermixWarning, match="unlisted='unknown'"):
-        write_preflib(SUBSET, tmp_path / "v.soi")
-    assert read_preflib(tmp_path / "v.soi", unlisted="unknown") == SUBSET
+@pytest.mark.parametrize("ending", ["soi", "toi"])
+def test_that_the_rest_is_unknown_comes_back(tmp_path, recwarn, ending):
+    write_preflib(SUBSET, tmp_path / f"v.{ending}")
+    assert "# UNLISTED: unknown" in (tmp_path / f"v.{ending}").read_text().splitlines()
+    back = read_preflib(tmp_path / f"v.{ending}")
+    assert not back.rest_below.any() if ending == "toi" else back.unlisted == "unknown"
+    assert back.pairwise_counts().tolist() == SUBSET.pairwise_counts().tolist()
+    # Whoever says otherwise is heeded, and what is written then says nothing.
+    below = read_preflib(tmp_path / f"v.{ending}", unlisted="below")
+    assert below.rest_below.all() if ending == "toi" else below.unlisted == "below"
+    write_preflib(below, tmp_path / f"w.{ending}")
+    assert "UNLISTED" not in (tmp_path / f"w.{ending}").read_text()
+    write_preflib(back, tmp_path / f"w.{ending}")
+    assert read_preflib(tmp_path / f"w.{ending}") == back
+    assert not recwarn.list
+
+
+def test_a_header_that_says_something_else_of_the_rest_is_doubted(tmp_path):
+    write_preflib(SUBSET, tmp_path / "v.soi")
+    text = (tmp_path / "v.soi").read_text().replace("UNLISTED: unknown", "UNLISTED: perhaps")
+    (tmp_path / "v.soi").write_text(text)
+    with pytest.raises(FileFormatError, match="'below' nor 'unknown'"):
+        read_preflib(tmp_path / "v.soi")
+    with pytest.warns(PermixWarning, match="'below' nor 'unknown'"):
+        assert read_preflib(tmp_path / "v.soi", strict=False).unlisted == "below"
 
 
 def test_what_is_refused_does_not_warn_first(tmp_path):

@@ -189,7 +189,7 @@ def test_tables_that_are_not_understood(tmp_path, text, words):
     [
         (
             "who,dish,liking\nann,Up,5\nann,Jaws,2\n",
-            r"ratings need .*agent, item, rating.*comparisons agent, better, worse.*'liking': 'rating'",
+            r"agent, item and rating.*highest .*'liking': 'rating'.*1 is the best.*'liking': 'rank'",
         ),
         ("who,this,that\nann,Up,Jaws\nann,Jaws,X\n", r"'this': 'better', 'that': 'worse'"),
         ("u,i,r\n1,31,4\n1,30,3\n", r"'u': 'agent', 'i': 'item', 'r': 'rating'"),

@@ -45,12 +45,12 @@ def test_a_sample_is_one_of_agents(votes):
     data = Sharded.of(votes, 3, Here(1))
     table = data.distinct(10**6)
     row = int(np.argmax(table.counts))
-    share = table.counts[row] / table.n_agents
+    share, key = table.counts[row] / table.n_agents, table[[row]]._row_keys()[0]
     drawn = 0
     for seed in range(200):
         sample = data.sample(100, np.array([seed, 5], dtype=np.uint64))
-        same = [at for at in range(len(sample)) if sample[[at]]._row_keys() == table[[row]]._row_keys()]
-        drawn += sum(int(sample.counts[at]) for at in same)
+        same = [each == key for each in sample._row_keys()]
+        drawn += int(sample.counts[same].sum())
     error = np.sqrt(share * (1 - share) / 20_000)
     assert abs(drawn / 20_000 - share) < 4 * error
 

@@ -15,6 +15,7 @@ from permix.errors import DataError
 from permix.mallows import predict
 from permix.mallows.distances import listed
 from permix.mallows.report import answer
+from permix.reporting.context import Context
 from tests.mallows.distances.test_em import DECAY, FORMS, MIXTURES, components_of, drawn, some_agents
 from tests.oracles import bayes_mallows as said
 from tests.oracles import distance_mixtures as oracle
@@ -113,7 +114,7 @@ def test_a_model_is_what_it_says(model, tmp_path):
     np.testing.assert_array_equal(again.score_samples(made), model.score_samples(made))
     assert again.components_[0].distance == "footrule"
     assert "places away" in dict(again_facts(again))
-    assert answer(model._fit).sentences
+    assert answer(model._fit, Context("votes")).sentences
 
 
 def again_facts(model):

@@ -34,9 +34,9 @@ class AssignmentsByColumns(Move):
         state.n_clusters = k
         norms = state.model.sums.values(state.decays[:k])[0]
         free, before = np.ones(state.n, dtype=np.bool_), state.labels.copy()
-        found = np.zeros((k, state.n))
+        found, distances = np.zeros((2, k, state.n))
         metric, key = state.model.metric, draw_key(rng)
-        given = (metric, state.members, state.centers, state.decays, -norms, free, found)
+        given = (metric, state.members, state.centers, state.decays, -norms, free, found, distances)
         per_agent = k * state.model.n_items
         over_rows(lambda first, last: weigh(*given, first, last), state.n, per_agent)
         found *= np.exp(log_weights(columns.matrix, coefficients))[columns.pattern_of].T

@@ -29,8 +29,8 @@ LOGARITHMS, MODERATE = 16, 40.0
 
 
 @kernel
-def weigh(metric, members, centers, decays, offsets, free, weights, first, last):
-    """Write P(group | ranking) of each agent from ``first`` on, (groups, agents).
+def weigh(metric, members, centers, decays, offsets, free, weights, distances, first, last):
+    """Write P(group | ranking) of each agent from ``first`` on, (groups, agents), and distances.
 
     ``offsets`` are ln (share / Z) of groups, -inf for those that take no part; those who are not ``free``
     are in none.
@@ -50,6 +50,7 @@ def weigh(metric, members, centers, decays, offsets, free, weights, first, last)
                 continue
             block_distances(metric, members, begin, end, ranks, centers[k], order, x, far)
             for at in range(size):
+                distances[k, begin + at] = far[at]
                 block[at] = offsets[k] - decays[k] * far[at]
                 largest[at] = max(largest[at], block[at])
         for k in range(n_groups):
@@ -136,7 +137,10 @@ def swap_neighbors(rng, metric, members, bound, offsets, weights, centers, decay
                 for agent in range(n_agents):
                     if chances[agent] > 0.0:
                         change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
-                        log_ratio += math.log1p(chances[agent] * growth[change + most])
+                        chance = min(
+                            chances[agent], 1.0
+                        )  # rounding may make it more, and the factor negative
+                        log_ratio += math.log1p(chance * growth[change + most])
             if log_ratio < -rng.standard_exponential():
                 continue
             made += 1
@@ -146,7 +150,7 @@ def swap_neighbors(rng, metric, members, bound, offsets, weights, centers, decay
                 if chances[agent] == 0.0:
                     continue
                 change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
-                grown = 1.0 + chances[agent] * growth[change + most]
+                grown = 1.0 + min(chances[agent], 1.0) * growth[change + most]
                 chances[agent] *= 1.0 + growth[change + most]
                 for other in range(n_groups):
                     weights[other, agent] /= grown

@@ -10,6 +10,8 @@ with items in between change, and the new place is accepted or not (Metropolis).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from permix.bayes_mallows.chain.errors_jit import gain_of, log_said
@@ -68,6 +70,31 @@ def window(item, rank, above_start, above, below_start, below):
 
 
 @kernel
+def place_by_powers(order, at, first, last, rank_there, center, powers, u, changes, weights):
+    """Draw a place for the item at ``at`` whose center rank is ``rank_there``, by Kendall's distance.
+
+    Each neighbor passed changes the distance by one, so that weights are powers of the dispersion, and none
+    of them is computed here.
+    """
+    change, least = 0, 0
+    changes[first] = 0
+    for place in range(first, last):
+        other = order[place] if place < at else order[place + 1]
+        change += 1 if center[other] > rank_there else -1
+        least = min(least, change)
+        changes[place + 1] = change
+    total = 0.0
+    for place in range(first, last + 1):
+        total += powers[changes[place] - least]
+        weights[place] = total
+    target = u * total
+    for place in range(first, last):
+        if weights[place] > target:
+            return place
+    return last
+
+
+@kernel
 def may_swap(state, limits, a, b):
     """Whether the items at places a < b may change places."""
     _, furthest = allowed_window(state.order[a], state, limits)
@@ -90,8 +117,12 @@ def update_latents(
     identity, net = np.empty(n, np.int64), np.zeros(n, np.int64)
     weights, other, x = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
     stream = new_stream()
+    changes, powers = np.empty(n, np.int64), np.empty((decays.size, n + 1))
     for item in range(n):
         identity[item] = item
+    for k in range(decays.size):
+        for distance in range(n + 1):
+            powers[k, distance] = math.exp(-decays[k] * distance)
     for turn in range(first, last):
         agent = agents[turn]
         row, k, ranks = row_of[agent], labels[agent], rankings[ranking_of[agent]]
@@ -117,7 +148,7 @@ def update_latents(
         mine = agent if errors.shape[0] > 1 else 0
         level, slope = errors[mine, 0], errors[mine, 1]
         by_walk = unsure and slope == 0.0 and by_costs
-        decay = decays[k]
+        decay, rank_in_center = decays[k], centers[k]
         now = 0.0 if by_costs else decay * distance_of(metric, rank, centers[k], other, x)
         log_now = log_said(arrays.pairs, begin, end, rank, level, slope) if unsure and not by_walk else 0.0
         for turn_of_item in range(rounds * n):
@@ -128,7 +159,10 @@ def update_latents(
                 low, high = allowed_window(item, state, limits)
             elif firm:
                 low, high = window(item, rank, above_start, above, below_start, below)
-            if low < high and by_costs:
+            if low < high and pairwise and not unsure:
+                given = (rank_in_center[item], rank_in_center, powers[k], uniform(stream), changes, weights)
+                new = place_by_powers(order, at, low, high, *given)
+            elif low < high and by_costs:
                 for place in range(low, high + 1):
                     weights[place] = 0.0
                 walk(order, at, low, high, pairwise, costs[k], decay, weights)

@@ -10,6 +10,7 @@ from permix.bayes_mallows.chain.errors_jit import update_errors
 from permix.bayes_mallows.chain.labels_jit import choose, swap_neighbors, visit, weigh
 from permix.bayes_mallows.chain.latent_jit import fill_costs, update_latents
 from permix.bayes_mallows.chain.orbits_jit import swap_together
+from permix.bayes_mallows.chain.shares_jit import move_shares
 from permix.bayes_mallows.chain.state import GroupState
 from permix.bayes_mallows.chain.statistics_jit import has_costs
 from permix.data.labels import Array
@@ -79,11 +80,29 @@ class Assignments(Move):
         norms = state.log_norms[: state.n_clusters]
         offsets = np.where(named, np.log(np.maximum(weights, 1e-300)) - norms, -np.inf)
         free, before = ~pinned & named[state.labels], state.labels.copy()
-        found = np.zeros((state.n_clusters, state.n))
+        found, distances = np.zeros((2, state.n_clusters, state.n))
         metric, key = state.model.metric, draw_key(rng)
-        given = (metric, state.members, state.centers, state.decays, offsets, free, found)
+        given = (metric, state.members, state.centers, state.decays, offsets, free, found, distances)
         per_agent = state.n_clusters * state.model.n_items
         over_rows(lambda first, last: weigh(*given, first, last), state.n, per_agent)
+        moving = (np.flatnonzero(free), np.flatnonzero(~free))
+        shares = np.where(named, weights, 0.0)
+        model = state.model
+        move_shares(
+            rng,
+            metric,
+            model.sums.table,
+            model.prior,
+            state.members,
+            *moving,
+            named,
+            state.prior.discount,
+            shares / shares.sum(),
+            found,
+            distances,
+            state.centers,
+            state.decays,
+        )
         if has_costs.py_func(metric):
             groups = (found, state.centers, state.decays, state.model.prior)
             swap_neighbors(rng, metric, state.members, np.flatnonzero(~free), offsets, *groups)

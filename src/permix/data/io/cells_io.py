@@ -81,6 +81,7 @@ def read_cells(
     sheet: str | None = None,
     group_columns: Label | Iterable[Label] = (),
     item_table: PathLike | None = None,
+    moderated: Literal["keep", "drop"] | None = None,
 ) -> Cells:
     """Read a matrix with missing cells from a file.
 
@@ -115,6 +116,9 @@ def read_cells(
         become ``covariates``. In a long table all lines of a row must agree on them.
     item_table : path, optional
         A table of attributes of the columns (party, color, text, …) by name.
+    moderated : {"keep", "drop"}, optional
+        Polis conversations: whether statements that moderators rejected, as ``comments.csv`` beside the votes
+        says, stay or are left out. Left out, they stay, and ``repr`` of the result says so.
     missing : number, str, or a list of these, optional
         Values that stand for missing cells, such as -1 or "refused", besides blank ones.
     new_rows : bool
@@ -139,7 +143,7 @@ def read_cells(
     groups = [group_columns] if isinstance(group_columns, str | int) else list(group_columns)
     about: dict[str, Any] = {"header": header, "row_column": row_column, "delimiter": delimiter}
     about |= {"ignore": ignore, "row": row, "column": column, "value": value, "repeated": repeated}
-    about["sheet"] = sheet
+    about |= {"sheet": sheet, "moderated": moderated}
     cells = _read_cells(path, layout, missing, new_rows, groups, **about)
     if item_table is None:
         return cells
@@ -163,6 +167,7 @@ def _read_cells(
     value: Label | None,
     repeated: str,
     sheet: str | None,
+    moderated: str | None,
 ) -> Cells:
     if layout not in LAYOUTS:
         raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
@@ -199,14 +204,17 @@ def _read_cells(
         return read_categories(path, new_rows)
     listed_ignore = [str(name) for name in ([ignore] if isinstance(ignore, str | int) else ignore)]
     kind = is_polis(path) if layout == "auto" and header is None and row is None else None
+    known = [str(name) for name in groups]
     if kind is not None:
-        return read_polis(path, kind, codes, new_rows, [str(name) for name in groups], listed_ignore)
+        return read_polis(path, kind, codes, new_rows, known, listed_ignore, moderated=moderated)
     if row is not None:
         layout, header = "long", True
     table = _table_of_file(path, delimiter, header, layout, codes, sheet)
     kind = kind_by_names(table.names) if layout == "auto" and header is None and row is None else None
     if kind is not None:  # in another file than CSV
-        return read_polis(path, kind, codes, new_rows, [str(name) for name in groups], listed_ignore, table)
+        return read_polis(path, kind, codes, new_rows, known, listed_ignore, table, moderated)
+    if moderated is not None:
+        raise DataError(f"{path} is no Polis conversation, and ", Argument("moderated"), " is for these")
     table = table.without(ignore)
     whole = table
     table, beside = table.set_apart(groups)

@@ -26,6 +26,7 @@ USUAL_NAMES = {
     "agent": _with_ids(
         *("agent", "assessor", "customer", "judge", "participant", "person", "rater", "respondent"),
         *("reviewer", "subject", "user", "voter", "annotator", "evaluator", "labeler"),
+        *("grader", "marker", "panelist", "panellist", "examiner", "juror", "coder", "taster", "tester"),
         *("student", "employee", "member", "wähler", "teilnehmer", "votant", "électeur"),
         *("répondant", "électrice", "votante", "encuestado", "elettore", "kiezer", "person", "befragter"),
     )

@@ -2,7 +2,8 @@
 
 ``votes.csv`` has a line for each vote; somebody may vote again on a statement, and the latest vote counts.
 ``participants-votes.csv`` is wide and has columns that are no statements, such as Polis's own groups. Where
-``comments.csv`` lies beside them, the texts of statements are shown with their numbers.
+``comments.csv`` lies beside them, the texts of statements are shown with their numbers. Statements that
+moderators rejected, which Polis hides, are kept, since people voted on them, and are told.
 """
 
 from __future__ import annotations
@@ -24,14 +25,18 @@ from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import as_objects
 from permix.data.levels import Scores
 from permix.data.preferences import Preferences
-from permix.errors import Argument, DataError, FileFormatError
+from permix.errors import Argument, DataError, FileFormatError, ParameterError
 
 VOTES = ("timestamp", "comment-id", "voter-id", "vote")
 WIDE = ("participant", "group-id", "n-comments", "n-votes", "n-agree", "n-disagree")
 # Which columns count the votes of a participant.
 COUNTED = {"1": "n-agree", "-1": "n-disagree"}
+# What is known of statements, by their numbers.
+_Comments = dict[str, dict[str, str | None]]
 # Characters in which names of columns are looked for.
 MOST_NAMES = 10_000
+# What may be done about statements that moderators rejected.
+MODERATED = ("keep", "drop")
 # What the files write for each vote.
 WORDS = {"1": "agree", "-1": "disagree", "0": "pass"}
 
@@ -79,13 +84,32 @@ def read_polis(
     group_columns: Sequence[str] = (),
     ignore: Sequence[str] = (),
     table: Table | None = None,
+    moderated: str | None = None,
 ) -> Cells:
     """Read the votes of a Polis conversation as a matrix of participants and statements.
 
     ``codes`` are votes that count as missing, such as "pass", or 0, as the file writes it. Statements are
     called by their numbers, and have their texts as an attribute. Columns to ``ignore`` may be statements,
     or columns that somebody added. A ``table`` is what was read of a file that is no plain text.
+    ``moderated`` says whether statements that moderators rejected stay: "keep", as where it is left out, or
+    "drop".
     """
+    return _read(path, kind, codes, new_rows, group_columns, ignore, table, moderated)[0]
+
+
+def _read(
+    path: PathLike,
+    kind: str,
+    codes: MissingCodes,
+    new_rows: bool,
+    group_columns: Sequence[str],
+    ignore: Sequence[str],
+    table: Table | None,
+    moderated: str | None,
+) -> tuple[Cells, list[Entry]]:
+    """Return the matrix, and what was done to the votes."""
+    if moderated not in (None, *MODERATED):
+        raise ParameterError("moderated", moderated, " or ".join(map(repr, MODERATED)))
     lines: Iterable[list[str]]
     if table is None:
         lines = csv.reader(io.StringIO(read_text(path), newline=""))
@@ -97,7 +121,14 @@ def read_polis(
             raise no_column(path, name, " to ignore", names)
         if kind == "votes" and name in VOTES:
             raise DataError(f"{path}: column {name!r} says who voted how and when, and cannot be left out")
-    cells, note = _latest(path, names, lines) if kind == "votes" else _wide(path, names, lines, ignore)
+    cells, note, n_again = (
+        _latest(path, names, lines) if kind == "votes" else _wide(path, names, lines, ignore)
+    )
+    audit = [Entry("votes that came later", "count instead of earlier ones", n_again)] if n_again else []
+    comments = _comments(path)
+    cells, said = _moderated(path, cells, comments, moderated)
+    audit += said
+    note += "".join(f"; {entry.found}: {entry.done}" for entry in said)
     if not cells:
         raise DataError(f"{path}: nobody voted")
     people = sorted({who for who, _ in cells}, key=_number)
@@ -108,10 +139,10 @@ def read_polis(
     votes = codes.blanked(as_objects(list(cells.values()))).tolist()
     values = codes.blanked(as_objects([None if vote is None else WORDS[vote] for vote in votes]))
     codes.warn_of_unseen()
-    texts = _texts(path)
-    known = Attributes({"text": [texts.get(number, "") for number in statements]}) if texts else NONE
+    texts = [" ".join((comments.get(number, {}).get("comment-body") or "").split()) for number in statements]
+    known = Attributes({"text": texts}) if comments else NONE
     order = np.lexsort((columns, rows))
-    return Cells(
+    found = Cells(
         rows[order],
         columns[order],
         values[order],
@@ -123,6 +154,38 @@ def read_polis(
         covariates=_covariates(path, kind, people, group_columns, table),
         item_attributes=known,
     )
+    if audit:
+        found.metadata["CLEANING"] = [entry._asdict() for entry in audit]
+    return found, audit
+
+
+def _moderated(
+    path: PathLike, cells: dict[tuple[str, str], str], comments: _Comments, wanted: str | None
+) -> tuple[dict[tuple[str, str], str], list[Entry]]:
+    """Keep or leave out votes on statements that moderators rejected, and say so."""
+    told = [each.get("moderated") for each in comments.values()]
+    if wanted is not None and not any(told):
+        said = "; no comments.csv with a column 'moderated' lies beside it"
+        raise DataError(f"{path}: ", Argument("moderated"), f" has nothing to go by{said}")
+    voted = {what for _, what in cells}
+    rejected = sorted(
+        (number for number in voted if (comments.get(number, {}).get("moderated") or "").strip() == "-1"),
+        key=_number,
+    )
+    if not rejected:
+        return cells, []
+    n, out = len(rejected), set(rejected)
+    found = f"votes on {n:,} statement{'s' * (n != 1)} that moderators rejected"
+    if wanted != "drop":
+        on = sum(1 for _, what in cells if what in out)
+        return cells, [Entry(found, "kept", on, tuple(rejected[:5]), 0, "moderated")]
+    kept = {key: vote for key, vote in cells.items() if key[1] not in out}
+    gone = len(cells) - len(kept)
+    silent = len({who for who, _ in cells} - {who for who, _ in kept})
+    audit = [Entry(found, "left out, with the statements", gone, tuple(rejected[:5]), 0, "moderated")]
+    if silent:
+        audit.append(Entry("participants who voted on no other statement", "left out", silent, (), silent))
+    return kept, audit
 
 
 def read_polis_votes(
@@ -130,6 +193,7 @@ def read_polis_votes(
     group_columns: Sequence[str] = (),
     ignore: Sequence[str] = (),
     table: Table | None = None,
+    moderated: str | None = None,
 ) -> Preferences:
     """Read a Polis conversation as preferences: what somebody agrees with is above what they pass or reject.
 
@@ -137,8 +201,7 @@ def read_polis_votes(
     """
     kind = is_polis(path) if table is None else kind_by_names(table.names)
     assert kind is not None
-    about = (MissingCodes(None), False, group_columns, ignore, table)
-    cells = read_polis(path, kind, *about)
+    cells, audit = _read(path, kind, MissingCodes(None), False, group_columns, ignore, table, moderated)
     score = {"agree": 1.0, "pass": 0.0, "disagree": -1.0}
     values = np.array([score[str(value)] for value in cells.values.tolist()])
     names = tuple(cells.column_names or ())
@@ -147,7 +210,7 @@ def read_polis_votes(
         names, cells.n_rows, people, cells.rows, cells.columns, values, lambda at: f"{path}, vote {at + 1}"
     )
     done = "statements agreed with are above those passed, and these above those disagreed with"
-    told = [Entry("a Polis conversation", done, cells.n_rows)._asdict()]
+    told = [entry._asdict() for entry in (Entry("a Polis conversation", done, cells.n_rows), *audit)]
     read = Preferences._from_scores(scores, False, np.ones(cells.n_rows, dtype=np.int64))
     metadata = {"FORMAT": "Polis conversation", "CLEANING": told}
     return read._replaced(
@@ -185,8 +248,8 @@ def _number(text: str) -> tuple[int, str]:
 
 def _latest(
     path: PathLike, names: list[str], lines: Iterable[list[str]]
-) -> tuple[dict[tuple[str, str], str], str]:
-    """Return the latest vote of everybody on each statement, and how many were replaced."""
+) -> tuple[dict[tuple[str, str], str], str, int]:
+    """Return the latest vote of everybody on each statement, and how many were replaced, also in words."""
     time, what, who, vote = (names.index(name) for name in VOTES)
     latest: dict[tuple[str, str], tuple[float, str]] = {}
     n_again = 0
@@ -206,13 +269,13 @@ def _latest(
         if key not in latest or at >= latest[key][0]:
             latest[key] = (at, said)
     note = f"; {n_again:,} votes were replaced by later ones" if n_again else ""
-    return {key: said for key, (_, said) in latest.items()}, note
+    return {key: said for key, (_, said) in latest.items()}, note, n_again
 
 
 def _wide(
     path: PathLike, names: list[str], lines: Iterable[list[str]], ignore: Sequence[str] = ()
-) -> tuple[dict[tuple[str, str], str], str]:
-    """Return the votes of a wide file; the columns that count votes are left out."""
+) -> tuple[dict[tuple[str, str], str], str, int]:
+    """Return the votes of a wide file, which has each once; the columns that count votes are left out."""
     cells: dict[tuple[str, str], str] = {}
     who = names.index("participant")
     statements = [place for place, name in enumerate(names) if name not in (*WIDE, *ignore)]
@@ -238,7 +301,7 @@ def _wide(
                 cells[line[who], names[place]] = _vote(path, lines, line[place])
     if len(counted) == 2:
         _refuse_turned_signs(path, list(cells.values()), told)
-    return cells, f" without {', '.join(dict.fromkeys([*WIDE[1:], *ignore]))}"
+    return cells, f" without {', '.join(dict.fromkeys([*WIDE[1:], *ignore]))}", 0
 
 
 def _refuse_turned_signs(path: PathLike, votes: list[str], told: dict[str, int]) -> None:
@@ -267,12 +330,12 @@ def _wrong(path: PathLike, lines: Iterable[list[str]], why: str) -> FileFormatEr
     return FileFormatError(f"{path}, line {number}: {why}", path, number)
 
 
-def _texts(path: PathLike) -> dict[str, str]:
-    """Texts of the statements, from ``comments.csv`` in the same folder."""
+def _comments(path: PathLike) -> _Comments:
+    """Return what ``comments.csv`` in the same folder says of the statements, by their numbers."""
     for name in ("comments.csv", "comments.csv.gz"):
         beside = Path(path).with_name(name)
         if beside.is_file():
             lines = csv.DictReader(io.StringIO(read_text(beside), newline=""))
             if {"comment-id", "comment-body"} <= set(lines.fieldnames or ()):
-                return {line["comment-id"]: " ".join((line["comment-body"] or "").split()) for line in lines}
+                return {line["comment-id"]: line for line in lines}
     return {}

@@ -30,7 +30,7 @@ import numpy as np
 from permix.data.ballots import no_votes
 from permix.data.csr import indptr_of
 from permix.data.io.categories import category_order
-from permix.data.io.preflib_writer import UNIQUE_KEYS, groups_text
+from permix.data.io.preflib_writer import UNIQUE_KEYS, UNLISTED, groups_text
 from permix.data.io.preflib_writer import write_preflib as write_preflib
 from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, read_text, shorten
 from permix.data.preferences import Preferences
@@ -60,7 +60,7 @@ class Body(NamedTuple):
 
 def read_preflib(
     path: PathLike,
-    unlisted: Unlisted | None = "below",
+    unlisted: Unlisted | None = None,
     strict: bool = True,
     categories: Literal["best-first", "worst-first"] | Iterable[str] | None = None,
 ) -> Rankings | Preferences:
@@ -72,8 +72,8 @@ def read_preflib(
         A ``.soc``, ``.soi``, ``.toc``, ``.toi`` or ``.cat`` file, plain or gzipped.
     unlisted : {"below", "unknown"}
         What the alternatives missing from an incomplete order (soi, toi) mean: ranked below the
-        listed ones, or not asked about; None is "below". Alternatives in no category (cat) are always
-        unknown.
+        listed ones, or not asked about. Left out, what the header says (``# UNLISTED: unknown``, as permix
+        writes it), and "below" where it is silent. Alternatives in no category (cat) are always unknown.
     strict : bool
         Whether numbers in the header that disagree with the body are an error or a warning.
     categories : {"best-first", "worst-first"} or list of str, optional
@@ -97,11 +97,11 @@ def read_preflib(
     >>> votes.n_agents, votes.n_items  # doctest: +SKIP
     (29988, 9)
     """
-    unlisted = unlisted or "below"
-    if unlisted not in ("below", "unknown"):
+    if unlisted not in (None, "below", "unknown"):
         raise ParameterError("unlisted", unlisted, "'below' or 'unknown'")
     reader = _Reader(path, strict)
     reader.read_header()
+    unlisted = unlisted or reader.unlisted()
     body = reader.read_body()
     reader.check_totals(body)
     if categories is not None and reader.kind != "cat":
@@ -212,6 +212,13 @@ class _Reader:
             self.path,
         )
 
+    def unlisted(self) -> Unlisted:
+        """Return what the header says about alternatives that are not listed; it is silent in most files."""
+        said = self.header.get(UNLISTED, "below").lower()
+        if said not in ("below", "unknown"):
+            self.doubt(f"header says {UNLISTED}: {said}, which is neither 'below' nor 'unknown'")
+        return "unknown" if said == "unknown" else "below"
+
     def _number(self, key: str) -> int | None:
         if key not in self.header:
             return None
@@ -319,6 +326,7 @@ class _Reader:
         order = self._categories(body, said) if self.kind == "cat" else ()
         metadata: dict[str, Any] = {**self.header, "HEADER": self.header_lines}
         metadata.pop("CLEANING", None)  # a header may have such a line
+        metadata.pop(UNLISTED, None)  # said of each row
         if self.n_idle:
             left_out = no_votes(self.n_idle)
             metadata["CLEANING"] = [left_out._asdict()]

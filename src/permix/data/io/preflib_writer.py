@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
@@ -14,9 +13,12 @@ from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, write_tex
 from permix.data.io.written_names import refuse_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, PermixWarning, Wording
+from permix.errors import DataError, Wording
 from permix.kernels.pairwise_counts import PreferenceArrays
 
+# A line of the header that PrefLib does not know, and passes over: what it means that an alternative is not
+# listed. Without it, those that are not listed are below the others.
+UNLISTED = "UNLISTED"
 UNIQUE_KEYS = ("NUMBER UNIQUE ORDERS", "NUMBER UNIQUE PREFERENCES")
 _ABOUT = {
     **dict.fromkeys(("FILE NAME", "TITLE", "DESCRIPTION", "DATA TYPE"), ""),
@@ -35,7 +37,9 @@ def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
         have no place in the format.
     path : path
         The ending says the kind: ``.soc`` strict and complete, ``.soi`` strict, ``.toc`` complete
-        with ties, ``.toi`` ties, ``.cat`` categories; ``.gz`` after it compresses.
+        with ties, ``.toi`` ties, ``.cat`` categories; ``.gz`` after it compresses. Where unlisted
+        alternatives are unknown, the header says so (``# UNLISTED: unknown``), and
+        :func:`permix.read_preflib` goes by it; other programs may not know this line.
 
     Raises
     ------
@@ -59,10 +63,8 @@ def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
     for row, groups in enumerate(_groups(obj, kind)):
         text = _row_text(obj, row, groups, kind, n_categories)
         tally[text] = tally.get(text, 0) + int(obj.counts[row])
-    if kind in ("soi", "toi") and not obj.arrays().rest_below.all():  # True in full rows
-        said = "a PrefLib file cannot say that unlisted alternatives are unknown: read it back with "
-        warnings.warn(PermixWarning(said, Argument("unlisted", "unknown")), stacklevel=2)
-    header = _header(obj, Path(path).name.removesuffix(".gz"), kind, tally, n_categories)
+    unknown = kind in ("soi", "toi") and not obj.arrays().rest_below.all()  # True in full rows
+    header = _header(obj, Path(path).name.removesuffix(".gz"), kind, tally, n_categories, unknown)
     lines = chain(header, (f"{count}: {text}" for text, count in tally.items()))
     write_text(path, "\n".join(lines) + "\n")
 
@@ -156,10 +158,17 @@ def _category_count(obj: Rankings | Preferences) -> int:
 
 
 def _header(
-    obj: Rankings | Preferences, file_name: str, kind: str, tally: dict[str, int], n_categories: int
+    obj: Rankings | Preferences,
+    file_name: str,
+    kind: str,
+    tally: dict[str, int],
+    n_categories: int,
+    unknown: bool,
 ) -> list[str]:
     unique = "NUMBER UNIQUE PREFERENCES" if kind == "cat" else "NUMBER UNIQUE ORDERS"
     about = {"FILE NAME": file_name, "DATA TYPE": kind}
+    if unknown:
+        about[UNLISTED] = "unknown"
     totals = {
         "NUMBER ALTERNATIVES": str(obj.n_items),
         "NUMBER VOTERS": str(sum(tally.values())),

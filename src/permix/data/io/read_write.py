@@ -51,11 +51,13 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         Passed on. For all: the rules of :func:`permix.clean`. PrefLib files and tables: ``unlisted`` (left
         out, "unknown" for ratings and "below" for all else). PrefLib files: ``strict``, ``categories``.
         Tables: ``layout``, ``items``, ``agent_column``, ``count_column``, ``on_cycle``, ``ignore``,
-        ``delimiter``, ``header``, ``ties``, ``missing``, ``sheet``. Ballots: ``contest``, ``sheet``, and of a
+        ``delimiter``, ``header``, ``ties``, ``missing``, ``sheet``, ``rename``,
+        ``transpose``. Ballots: ``contest``, ``sheet``, and of a
         table with a column for each rank ``agent_column``, ``count_column``, ``ignore``. Tables and ballots:
         ``group_columns``, columns that say something of the agents, such as precinct or age, which become
         ``covariates``. For all: ``item_table``, the path of a table of attributes of items (party, color, …)
-        by name.
+        by name. Polis conversations: ``moderated``, whether statements that moderators rejected stay ("keep",
+        as where it is left out) or not ("drop").
     """
     item_table = options.pop("item_table", None)
     votes = _read(path, options)
@@ -112,8 +114,10 @@ def _polis(path: PathLike, options: Mapping[str, Any]) -> Preferences | None:
         )
     if is_polis(path) is None:
         return None
-    _refuse_options(path, [name for name in options if name not in ("group_columns", "ignore")], "polis")
-    return read_polis_votes(path, list(options.get("group_columns", ())), list(_names(options.get("ignore"))))
+    known = ("group_columns", "ignore", "moderated")
+    _refuse_options(path, [name for name in options if name not in known], "polis")
+    beside, left_out = list(options.get("group_columns", ())), list(_names(options.get("ignore")))
+    return read_polis_votes(path, beside, left_out, moderated=options.get("moderated"))
 
 
 def _warn_of_names_alike(path: PathLike, found: Rankings | Preferences) -> None:
@@ -156,7 +160,7 @@ PROFILE_WRITERS = {"abif": write_abif, "blt": write_blt}
 def _says_layout(options: Mapping[str, Any]) -> bool:
     """Whether the caller has said how a table is to be read."""
     return (
-        any(options.get(name) for name in ("delimiter", "items", "item_columns"))
+        any(options.get(name) for name in ("delimiter", "items", "item_columns", "rename", "transpose"))
         or options.get("layout", "auto") != "auto"
         or options.get("header") is not None
     )
@@ -218,7 +222,7 @@ def _known_options() -> set[str]:
     """Return all that some reader takes, other than paths."""
     readers = (*READERS.values(), tables.from_frame)
     taken = {name for reader in readers for name in inspect.signature(reader).parameters}
-    return taken - {"path", "frame", "options"} | {"contest", "sheet", "item_table", *CLEANING}
+    return taken - {"path", "frame", "options"} | {"contest", "sheet", "item_table", "moderated", *CLEANING}
 
 
 def _refuse_options(path: PathLike, unknown: list[str], kind: str) -> None:
@@ -229,8 +233,9 @@ def _refuse_options(path: PathLike, unknown: list[str], kind: str) -> None:
             close = difflib.get_close_matches(name, sorted(known), 1)
             said = f"; there is {close[0]!r}" if close else f"; there are {', '.join(sorted(known))}"
             raise DataError(f"there is no option {name!r}{said}")
-    others = " or ".join(_KINDS[other] for other in ("preflib", "table", "ballots") if other != kind)
     for name in unknown:
+        takes = ("polis",) if name == "moderated" else ("preflib", "table", "ballots")
+        others = " or ".join(_KINDS[other] for other in takes if other != kind)
         with about_parameters():
             said = f" says nothing about {_KINDS[kind]}, as {path} is, but about {others}"
             raise DataError(Argument(name), said)

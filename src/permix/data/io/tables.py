@@ -6,7 +6,7 @@ Four layouts, detected by the rules in :mod:`permix.data.io.layouts.detection` o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -20,6 +20,7 @@ from permix.data.cells_codes import Missing, MissingCodes
 from permix.data.io.ballots.contest_column import (
     ContestColumn,
     candidates_of_lists,
+    column_holding,
     contest_column,
     known_columns,
     rows_of,
@@ -38,8 +39,13 @@ from permix.data.io.headers import (
     warn_of_lone_name,
     warn_of_no_header,
 )
-from permix.data.io.layouts import comparisons, detection, lists, no_items
-from permix.data.io.layouts.counts import counts_of, refuse_what_may_count
+from permix.data.io.layouts import comparisons, detection, lists, no_items, turning
+from permix.data.io.layouts.counts import counts_of, refuse_weights_of_agents, refuse_what_may_count
+from permix.data.io.layouts.doubtful_entries import (
+    refuse_codes_in_columns,
+    refuse_counted_notes,
+    refuse_one_mark,
+)
 from permix.data.io.layouts.long import (
     FILL,
     agents_of_rows,
@@ -49,6 +55,7 @@ from permix.data.io.layouts.long import (
     refuse_ranks_beyond,
     without_marks,
 )
+from permix.data.io.layouts.pair_words import opposed
 from permix.data.io.layouts.wide import (
     read_orders,
     read_ranks,
@@ -89,6 +96,8 @@ def from_frame(
     categories: Iterable[str] | None = None,
     missing: Missing = None,
     item_columns: Label | Iterable[Label] = (),
+    rename: Mapping[str, str] | None = None,
+    transpose: bool = False,
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -138,6 +147,11 @@ def from_frame(
     item_columns : name or sequence of names
         Columns that are items though they are called as something else is, such as Weight, Votes or
         Education, where each column is an item.
+    rename : mapping of str to str, optional
+        Columns that are read as though they were called otherwise: ``{"essay": "item"}``.
+    transpose : bool
+        Whether to turn the table around first: each row is an item, named in the first column, and each other
+        column an agent.
 
     Returns
     -------
@@ -155,7 +169,9 @@ def from_frame(
     """
     table = Table.of_frame(frame)
     about = (unlisted, agent_column, count_column, on_cycle, ignore, ties, group_columns, contest, categories)
-    votes: Rankings | Preferences = from_table(table, layout, items, *about, missing, item_columns)
+    votes: Rankings | Preferences = from_table(
+        table, layout, items, *about, missing, item_columns, rename, transpose
+    )
     return votes
 
 
@@ -211,11 +227,11 @@ def _of_polis(path: PathLike, table: Table, options: dict[str, Any]) -> Preferen
     """Read a Polis conversation from a file that is no CSV; None where the table is another."""
     from permix.data.io.polis import kind_by_names, read_polis_votes
 
-    if kind_by_names(table.names) is None or set(options) - {"group_columns", "ignore"}:
+    if kind_by_names(table.names) is None or set(options) - {"group_columns", "ignore", "moderated"}:
         return None
     given = [options.get(name, ()) for name in ("group_columns", "ignore")]
     beside, left = ([str(name)] if isinstance(name, str | int) else list(map(str, name)) for name in given)
-    return read_polis_votes(path, beside, left, table)
+    return read_polis_votes(path, beside, left, table, options.get("moderated"))
 
 
 def _table_of_file(
@@ -269,6 +285,8 @@ def from_table(
     categories: Iterable[str] | None = None,
     missing: Missing = None,
     item_columns: Label | Iterable[Label] = (),
+    rename: Mapping[str, str] | None = None,
+    transpose: bool = False,
     note: dict[str, Any] | None = None,
     marks: bool = False,
 ) -> Any:
@@ -279,9 +297,15 @@ def from_table(
     an item twice, are returned as Ballots.
     """
     note = {} if note is None else note
-    table, beside = table.without(ignore).set_apart(group_columns)
+    table = turning.renamed(table, rename or {}).without(ignore)
+    table, beside = (turning.transposed(table) if transpose else table).set_apart(group_columns)
     table = with_items(table, item_columns)
-    column = _contest_column(table, layout, agent_column, count_column)
+    sides = opposed(table.names) if layout in ("auto", "pairs") else None
+    if sides is not None and not (table.places("better") and table.places("worse")):
+        table = turning.renamed(
+            table, {str(table.names[sides[0]]): "better", str(table.names[sides[1]]): "worse"}
+        )
+    column = _contest_column(table, layout, agent_column, count_column, contest)
     if column is not None:
         named = {name: name for name in column.contests}
         chosen = chosen_contest(named, contest, table.source, way_out=column.way_out())
@@ -294,7 +318,12 @@ def from_table(
         contest = None
     note["TABLE"] = {"columns": [str(name) for name in table.names], "agent": None}
     if column is not None:
-        note["TABLE"]["contest"] = chosen
+        note["TABLE"] |= {"contest": chosen, "contest column": column.name}
+    elif contest is not None or layout in ("auto", "orders"):
+        known = {agent_column, count_column}
+        series = detection.one_of_several_series(table, contest, known)
+        if series is not None:
+            table, note["TABLE"]["contest"], contest = *series, None
     if layout in ("auto", "orders", "ranks", "ratings"):
         table, of_form = surveys.answers_of(table, contest, agent_column, count_column)
         if of_form:
@@ -321,6 +350,8 @@ def from_table(
     counts: Array = np.ones(table.n_rows, dtype=np.int64)
     if count is not None:
         table, counts, counted = counts_of(table, count)
+        if agent is not None and count_column is None:
+            refuse_weights_of_agents(table, agent, count, counts)
         beside = {name: column[counted] for name, column in beside.items()}
     covariates = from_text(beside)
     if missing is not None:
@@ -347,6 +378,8 @@ def from_table(
         table, counts, covariates = spoken.table, spoken.counts, spoken.covariates
         agents = None if agent is None else table.filled(agent, FILL)
         below = _below(table, mark, unlisted or "below")
+        if names is None and count is not None:
+            refuse_counted_notes([table.columns[wide[0]]], counts, table.where, parts=lists.items_of)
         listed = lists.read_lists(table, wide[0], names, below, counts, agents)
         return spoken.told(listed)
     is_long = bool(agent is not None and table.places("item") and table.places("rating"))
@@ -374,7 +407,9 @@ def from_table(
             audit = [*(entry._asdict() for entry in left_out), *found.metadata.get("CLEANING", ())]
             found = found._replaced(metadata={**found.metadata, "CLEANING": audit})
         return found._replaced(covariates=_of_agents(table, covariates, ids, found.agents))
-    if layout in ("auto", "ranks") and not is_long and not _are_places(table, wide):
+    paired = bool(table.places("better") and table.places("worse"))
+    of_pairs = layout == "auto" and (paired or comparisons.detect(table, agent) is not None)
+    if layout in ("auto", "ranks") and not is_long and not of_pairs and not _are_places(table, wide):
         table = rank_words.with_ranks(table, wide, layout)
     if layout == "auto" and is_long and agent is not None:
         no_items.warn_of_either_direction(table, agent, table.places("rating")[0], are_ranks=False)
@@ -395,6 +430,7 @@ def from_table(
         if agent_column is None and comparisons.holds_answers(table, layout, agent):
             agent, note["TABLE"]["agent"] = None, None
         stated = comparisons.compared(table, layout, agent, ties, counts)
+        note["TABLE"] |= _unread(table, wide, comparisons.columns_read(table, layout))
         found = read_compared(table, names, agent, counts, stated, on_cycle)
         if not covariates:
             return found
@@ -436,6 +472,8 @@ def from_table(
                 refuse_sets(table.source, table.columns[place].tolist())
             refuse_numbers_among_names(table, wide)
             table = detection.without_nobody(table, detection.ordered_places(table, wide))
+            refuse_codes_in_columns(table, wide)
+            _refuse_what_is_no_item(table, wide, None if count is None else counts)
     elif names is None:
         no_items.refuse_beside_ranks(table, wide, note["TABLE"]["columns"])
     spoken = _Spoken.of(table, wide, counts, covariates, zero_is_none=layout == "ranks")
@@ -457,6 +495,17 @@ def from_table(
     return result
 
 
+def _refuse_what_is_no_item(table: Table, wide: list[int], counts: Array | None) -> None:
+    """Ask about totals below ballots, and about a sign that is all that stands in several columns."""
+    columns = [table.columns[place] for place in wide]
+    if counts is not None:
+        refuse_counted_notes(columns, counts, table.where)
+    filled = [column[~missing_mask(column)] for column in columns]
+    found = {str(entry) for column in filled for entry in column[:1]}
+    if len(found) == 1 and len({str(entry) for column in filled for entry in column}) == 1:
+        refuse_one_mark(table.source, next(iter(found)), sum(1 for column in filled if len(column)))
+
+
 def _unread(table: Table, wide: Iterable[int], read: Iterable[int]) -> dict[str, list[str]]:
     """Return the columns of a long table that no layout reads, where there are some."""
     known = set(read)
@@ -475,7 +524,7 @@ def _range_of(table: Table, places: Iterable[int]) -> dict[str, float]:
 
 
 def _contest_column(
-    table: Table, layout: str, agent_column: object, count_column: object
+    table: Table, layout: str, agent_column: object, count_column: object, asked: str | None = None
 ) -> ContestColumn | None:
     """Return the column that says of which contest a row is, in a table whose entries are items."""
     item, rated = table.places("item"), table.places("rating")
@@ -488,13 +537,19 @@ def _contest_column(
     if not candidates or tasks or layout in comparisons.COMPARED:
         return None
     roles = {table.names[at] for role in ("agent", "count") for at in table.places(role)}
-    names = known_columns(table.names, {agent_column, count_column, *roles, *table.items})
+    names = known_names = known_columns(table.names, {agent_column, count_column, *roles, *table.items})
     ranked = [at for at, name in enumerate(names) if item and plain(name) in LONG_RANKS]
     names = ["" if at in (*ranked, *rated) else name for at, name in enumerate(names)]
     found = contest_column(names, table.columns, candidates, of_lines=bool(item))
     if found is None and item and len(ranked) == 1 and len(agents) == 1:
         others = ["" if at in (*item, *agents) else name for at, name in enumerate(names)]
         found = separating_column(others, table.columns, agents[0], ranked[0])
+    if found is None and item and len(rated) == 1 and len(agents) == 1 and not ranked:
+        others = ["" if at in (*item, *agents, *rated) else name for at, name in enumerate(names)]
+        found = separating_column(others, table.columns, agents[0], rated[0], whole=True)
+    if asked is not None and (found is None or asked not in found.contests):
+        others = ["" if at in candidates else name for at, name in enumerate(known_names)]
+        found = column_holding(others, table.columns, asked, table.source) or found
     return found
 
 

@@ -45,6 +45,23 @@ def log_integrals(tables, a, c, out):
             out[k, j] = log_integral(tables, j, a[k, j], c[k, j])
 
 
+@kernel
+def log_likelihoods_by_place(tables, totals, counts, strength, rates, wanted, out):
+    """Write ln p(lists | centers) of the places that are ``wanted``, summed over clusters.
+
+    The prior of the decays is the one with this strength and these rates, whatever ``tables`` say.
+    """
+    for j in range(out.size):
+        if wanted[j]:
+            prior_a = strength * rates[j]
+            empty = log_integral(tables, j, prior_a, strength)
+            out[j] = 0.0
+            for k in range(totals.shape[0]):
+                if counts[k, j] > 0.0:
+                    a, c = prior_a + totals[k, j], strength + counts[k, j]
+                    out[j] += log_integral(tables, j, a, c) - empty
+
+
 def log_prior_chances(tables: StageTables, n_items: int) -> np.ndarray:
     """Return ln P(skip = s) of every stage, θ integrated out; minus infinity for skips that cannot be.
 

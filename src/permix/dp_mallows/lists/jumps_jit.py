@@ -442,6 +442,7 @@ def jump(key, form, lists, tables, pseudo_count, rate, components, n, n_tries, s
     log_mix, other, logs = np.empty(n_lists), np.empty(n_lists), np.empty(n_lists)
     mix(components, n, -1, -1, -1, -1, log_mix)
     parts, chances = np.empty(2, np.int64), np.empty(components.shares.size)
+    cumulated = np.empty(chances.size)
     given = (stream, form, lists, tables, pseudo_count, rate, components)
     for _ in range(n_tries):
         kind = integers(stream, 2)
@@ -457,7 +458,7 @@ def jump(key, form, lists, tables, pseudo_count, rate, components, n, n_tries, s
         elif kind == DEATH:
             for k in range(n):
                 chances[k] = 1.0 / (SMALL + n_agents * components.shares[k])
-            chosen = draw_index(uniform(stream), chances, n)
+            chosen = draw_index(uniform(stream), chances, cumulated, n)
             mix(components, n, chosen, -1, -1, -1, other)
             anchor = draw_list(stream, lists, components.logs[chosen], log_mix)
             log_ratio = -birth_ratio(*given, n, chosen, anchor, False, other, logs)

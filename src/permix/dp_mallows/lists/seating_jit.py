@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.distributions.generalized.finite_beta_jit import log_integral
+from permix.distributions.generalized.finite_beta_jit import draw_theta, log_integral
 from permix.dp_mallows.lists.pair_counts_jit import add_pairs
 from permix.dp_mallows.lists.predictive_rows_jit import (
     LEAST,
@@ -47,7 +47,7 @@ class ListClusters(NamedTuple):
     joining: np.ndarray  # (slots, stages, bins)
     own: np.ndarray  # (slots, stages, exact bins)
     theta: np.ndarray  # (slots, stages), for decays that are not integrated out
-    settled: np.ndarray  # bool (slots,): whether a sweep takes the decays as given
+    settled: np.ndarray  # bool (slots,): whether visits take the decays as given; of free slots: would take
     pairs: np.ndarray  # (slots, stages, items, items), see pair_counts_jit; empty where lists are read
 
 
@@ -101,8 +101,6 @@ def _fill_stage(rows, tables, bins, clusters, k, stage):
 
 @implements(member_entry, RowScratch, "rows")
 def _member_entry(rows, tables, bins, clusters, k, stage, skip):
-    if clusters.settled[k]:
-        return clusters.joining[k, stage, bins.of_skip[skip]]
     total, count = clusters.totals[k, stage], clusters.counts[k, stage]
     if skip <= last_own(bins, tables.prior_a[stage] + total, count):
         return clusters.own[k, stage, skip]
@@ -111,7 +109,10 @@ def _member_entry(rows, tables, bins, clusters, k, stage, skip):
 
 @implements(draw_parameters, RowScratch, "rows")
 def _draw_parameters(rows, stream, tables, lists, clusters, k, d):
-    pass
+    if clusters.settled[k]:
+        for j in range(tables.skips.size):
+            a, c = tables.prior_a[j] + clusters.totals[k, j], tables.prior_c + clusters.counts[k, j]
+            clusters.theta[k, j] = draw_theta(stream, a, c, tables.skips[j])
 
 
 @kernel
@@ -198,20 +199,17 @@ def change(rows, tables, bins, lists, d, clusters, k, skips, sign, discount):
 
 
 @kernel
-def draw_index(u, weights, n):
+def draw_index(u, weights, cumulated, n):
     """Return the first index whose share of ``weights[:n]``, cumulated, exceeds ``u`` in [0, 1)."""
     total = 0.0
     for k in range(n):
         total += weights[k]
-    left = u * total
-    chosen = -1
-    for k in range(n):
-        if weights[k] > 0.0:
-            chosen = k
-            left -= weights[k]
-            if left < 0.0:
-                break
-    return chosen  # the last candidate when rounding leaves a crumb
+        cumulated[k] = total
+    threshold = u * total  # below the total, whatever is drawn
+    chosen = 0
+    while chosen < n - 1 and cumulated[chosen] <= threshold:
+        chosen += 1
+    return chosen
 
 
 @kernel
@@ -220,7 +218,7 @@ def seat_in_turn(key, openings, discount, rows, tables, bins, lists, clusters, o
 
     ``openings[K]`` is the prior weight of a new cluster beside K others. ``labels`` are slots, or -1 for
     agents that are in no cluster yet. Stops before an agent when all slots are taken, at that position: the
-    caller makes room and calls again. A settled cluster must hold agents who are not visited.
+    caller makes room and calls again.
 
     Lists that begin like the one visited before share what is known of these stages: visits in the order of
     the lists take less time than others.
@@ -228,7 +226,7 @@ def seat_in_turn(key, openings, discount, rows, tables, bins, lists, clusters, o
     capacity, n_items = clusters.sizes.size, clusters.places.shape[0]
     n_stages = clusters.totals.shape[1]
     skips = np.empty((n_stages, capacity), np.int16)
-    weights = np.empty(capacity + 1)
+    weights, cumulated = np.empty(capacity + 1), np.empty(capacity + 1)
     # Relative probabilities of the first stages of the list in every cluster, and in one of its own. Every so
     # many stages the largest becomes 1 again, by ``scales``; what is lost below cannot matter.
     relative = np.empty((n_stages + 1, capacity))
@@ -279,11 +277,15 @@ def seat_in_turn(key, openings, discount, rows, tables, bins, lists, clusters, o
         weights[high] = openings[book[OCCUPIED] - (1 if lonely else 0)] * alone[t]
         if own >= 0 and not lonely:
             weights[own] = clusters.weights[own] - 1.0
-            for j in range(t):
-                weights[own] *= scales[j] * member_entry(rows, tables, bins, clusters, own, j, skips[j, own])
+            if clusters.settled[own]:
+                weights[own] *= relative[t, own]
+            else:
+                for j in range(t):
+                    entry = member_entry(rows, tables, bins, clusters, own, j, skips[j, own])
+                    weights[own] *= scales[j] * entry
         if lonely:
             weights[own], weights[high] = weights[high], 0.0
-        chosen = draw_index(uniform(stream), weights, high + 1)
+        chosen = draw_index(uniform(stream), weights, cumulated, high + 1)
         if chosen == own:
             continue
         if own >= 0 and bins.n_exact < tables.skips[0] + 1:
@@ -325,7 +327,7 @@ def seat_in_turn(key, openings, discount, rows, tables, bins, lists, clusters, o
             add_pairs(lists, d, 1.0, clusters.pairs[chosen])
             draw_parameters(rows, stream, tables, lists, clusters, chosen, d)
             for j in range(n_stages):
-                if j < t or rows.given:
+                if j < t or rows.given or clusters.settled[chosen]:
                     fill_stage(rows, tables, bins, clusters, chosen, j)
                 else:
                     clusters.log_integrals[chosen, j] = tables.prior_log_integral[j]

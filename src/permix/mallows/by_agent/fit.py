@@ -83,6 +83,7 @@ def fit_by_agent(preferences: Preferences, settings: MallowsParameters, found: S
             climb.matrix, climb.counts, by_agent.coefficients, by_agent.covariance
         ),
         restart_shares=found.agreement.shares[:, order],
+        resampled_shares=None if found.resampled is None else found.resampled[:, order],
     )
 
 

@@ -12,7 +12,7 @@ agents change components with it; and where centers are searched for, from other
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -192,6 +192,14 @@ class DistanceEM(MallowsEM):
         """Return ln P(row, component), (rows, K), and how many agents say it."""
         sums = np.array([self.rows.listed.log_sums(each) for each in self.scores(components)])
         return (sums + self.log_priors(components)).T, self.rows.counts
+
+    def weigh(self, counts: Array) -> None:
+        """Let rows stand for so many agents each, more than 0."""
+        self.rows = replace(self.rows, counts=counts)
+
+    def labels(self, components: MallowsComponents) -> Array:
+        """Return the most probable component of every row."""
+        return np.asarray(self.log_joint(components)[0].argmax(axis=1))
 
     def exact_step(
         self, components: MallowsComponents, rng: np.random.Generator | None = None, look: bool = True

@@ -28,7 +28,7 @@ from permix.mallows.rounds.statistics import Statistics
 class ExactRows(Protocol):
     """Rows whose probabilities are closed forms or sums."""
 
-    counts: Array  # (rows,): agents behind each row
+    counts: Array  # (rows,): agents behind each row; can be set, to more than 0
     bounded: bool  # whether ``gain_bounds`` hold: rows say which way round pairs are, or nothing of them
 
     def e_step(

@@ -32,7 +32,7 @@ class WordRounds:
             "logs": np.empty((k, n_codes)),
             "chances": np.empty((k, n_codes)),
         }
-        self.counts, self.k = words.counts, k
+        self._counts, self.k = words.counts, k
         self.blocks = [
             WordRows(
                 np.ascontiguousarray(words.said[:, rows]),
@@ -52,6 +52,18 @@ class WordRounds:
             )
             for rows, n in ((slice(at, at + ROWS), min(ROWS, n_rows - at)) for at in range(0, n_rows, ROWS))
         ]
+
+    @property
+    def counts(self) -> Array:
+        """How many agents are behind each row."""
+        return self._counts
+
+    @counts.setter
+    def counts(self, counts: Array) -> None:
+        self._counts = counts
+        for at, rows in enumerate(self.blocks):
+            here = counts[at * ROWS : (at + 1) * ROWS]
+            self.blocks[at] = rows._replace(counts=here, inverses=1.0 / here)
 
     def e_step(
         self, components: MallowsComponents, rng: np.random.Generator | None, look: bool

@@ -8,17 +8,19 @@ the contest, so none is read together with another in silence; a column of the a
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from permix.data.io.column_names import LISTS, plain
+from permix.data.io.column_names import ABOUT_AGENTS, LISTS, plain
 from permix.data.io.marks import is_mark
 from permix.data.io.table_columns import is_blank
 from permix.data.labels import Array, Label
-from permix.errors import Argument, Part
+from permix.errors import Argument, DataError, Part, PermixWarning
 
 _BY_NAME = frozenset(
     [
@@ -36,6 +38,8 @@ _PERHAPS = frozenset(
 _PERHAPS_OF_ROWS = _PERHAPS | {"category", "ward", "wardname", "wardid", "categoryname"}
 # Contests of one table, and the rows that are looked at first.
 MOST_CONTESTS, FIRST_ROWS = 200, 2_000
+# Contests of an assembly.
+_FEW_CONTESTS = 20
 
 
 class ContestColumn(NamedTuple):
@@ -88,11 +92,12 @@ def contest_column(
 
 
 def separating_column(
-    names: Sequence[Label], columns: Sequence[Any], agent: int, rank: int
+    names: Sequence[Label], columns: Sequence[Any], agent: int, rank: int, *, whole: bool = False
 ) -> ContestColumn | None:
     """Return a column within whose values no agent gives a rank twice, where half of the agents do otherwise.
 
-    A row holds an agent, a candidate and its rank; a column called "" is left alone.
+    A row holds an agent, a candidate and its rank; a column called "" is left alone. With ``whole``, ranks
+    must be 1, 2, 3, … within each value, as hardly any ratings are.
 
     Examples
     --------
@@ -111,10 +116,102 @@ def separating_column(
         found = [entry for entry in dict.fromkeys(entries) if entry]
         if name == "" or place in (agent, rank) or not 1 < len(found) <= MOST_CONTESTS:
             continue
-        within = zip(agents, entries, said, strict=True)
-        if max(Counter(each for each in within if not is_blank(each[2])).values()) == 1:
+        within = Counter(each for each in zip(agents, entries, said, strict=True) if not is_blank(each[2]))
+        if max(within.values()) == 1 and (not whole or _run_from_1(within)):
             return ContestColumn(place, str(name), found, entries.count(""))
     return None
+
+
+def _run_from_1(within: Collection[tuple[str, str, str]]) -> bool:
+    """Whether each agent gives 1, 2, 3, … within each contest, two of them or more."""
+    given: dict[tuple[str, str], set[str]] = {}
+    for agent, contest, rank in within:
+        given.setdefault((agent, contest), set()).add(rank)
+    return all(
+        len(ranks) > 1 and ranks == set(map(str, range(1, len(ranks) + 1))) for ranks in given.values()
+    )
+
+
+# Columns within which numbers of ballots begin again.
+_NUMBERS_BEGIN_AGAIN = re.compile(
+    r"batch|tabulator|machine|scanner|precinct|box|station|portion|district|(?<!a)ward|county|site|location|device|"
+    r"polling|stack|tray|sheet|file|source|imprinted|style|type|group|session|table|day|date|time|wave|year|week"
+)
+
+
+def column_of_agents(
+    names: Sequence[Label], columns: Sequence[Sequence[Any]], agent: int
+) -> ContestColumn | None:
+    """Return a column each of whose values most agents have once, as where each votes in every contest.
+
+    Batches and precincts number their ballots from 1 as well: such names are left alone, and those called "".
+
+    Examples
+    --------
+    >>> columns = [["v", "v", "w", "w"], ["x", "y", "x", "y"]]
+    >>> column_of_agents(["", "award"], columns, agent=0).contests
+    ['x', 'y']
+    """
+    ids = [str(entry).strip() for entry in columns[agent]]
+    times = Counter(ids)
+    if 2 * sum(n > 1 for n in times.values()) < len(times) or len(times) < 2:
+        return None
+    for place, name in enumerate(names):
+        called = plain(name)
+        if place == agent or name == "" or called in ABOUT_AGENTS or _NUMBERS_BEGIN_AGAIN.search(called):
+            continue
+        entries = [str(entry).strip() for entry in columns[place]]
+        found = Counter(filter(None, entries))
+        if not 1 < len(found) <= MOST_CONTESTS or min(found.values()) < 2 or 2 * len(found) > len(ids):
+            continue
+        # Rows of an agent are of all contests, or hardly fewer.
+        if len(set(zip(ids, entries, strict=True))) == len(ids) and 2 * len(ids) > len(times) * len(found):
+            return ContestColumn(place, str(name), list(found), entries.count(""))
+    return None
+
+
+def column_holding(
+    names: Sequence[Label], columns: Sequence[Sequence[Any]], asked: str, source: object
+) -> ContestColumn | None:
+    """Return the column that holds the contest asked for, whatever it is called; "" is left alone.
+
+    Examples
+    --------
+    >>> column_holding(["", "prize"], [["v", "w"], ["Poetry", "Fiction"]], "poetry", "x.csv").name
+    'prize'
+    """
+    wanted = asked.strip().casefold()
+    places = [
+        place
+        for place, name in enumerate(names)
+        if name != "" and any(wanted == str(entry).strip().casefold() for entry in columns[place])
+    ]
+    if len(places) > 1:
+        both = " and ".join(repr(names[place]) for place in places[:2])
+        raise DataError(
+            f"{source}: columns {both} both hold {asked!r}; leave out the one that does not name the contest "
+            "with ",
+            Argument("ignore", names[places[0]]),
+        )
+    if not places:
+        return None
+    said = ["" if is_blank(entry) else str(entry).strip() for entry in columns[places[0]]]
+    return ContestColumn(
+        places[0], str(names[places[0]]), [each for each in dict.fromkeys(said) if each], said.count("")
+    )
+
+
+def warn_of_perhaps(source: object, names: Sequence[Label], columns: Sequence[Sequence[Any]]) -> None:
+    """Say that a column is called as one of contests is, though the same candidates stand in all of them."""
+    for name, column in zip(names, columns, strict=True):
+        found = list(dict.fromkeys(str(entry).strip() for entry in column if str(entry).strip()))
+        if plain(name) in _PERHAPS - {"race", "raceid", "seat"} and 1 < len(found) <= _FEW_CONTESTS:
+            said = f"{source}: column {name!r} may say which contest a row is of, and all rows are read "
+            way_out = (
+                *("together; one of them, such as ", Argument("contest", found[0]), ", is read alone"),
+                *(", and ", Argument("group_columns", [name]), " says that it is none"),
+            )
+            warnings.warn(PermixWarning(said, *way_out), stacklevel=5)
 
 
 def candidates_of_lists(names: Sequence[Label], columns: Sequence[Any]) -> list[int]:

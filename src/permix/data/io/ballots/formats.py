@@ -79,6 +79,8 @@ class Recognized(NamedTuple):
     def read(self, contest: str | None = None) -> Ballots:
         """Read the marks of one contest."""
         if contest is not None:
+            self.source.kept |= {"asked for": str(contest)}
+            self.source.kept.pop("contest column", None)  # found before, when nothing was asked for
             contest = chosen_contest(self.contests(), contest, self.source.path)
         with self._structure():
             found: Ballots = self.format.read(self.source, contest)
@@ -93,10 +95,10 @@ class Recognized(NamedTuple):
         ids = [] if found.agents is None else list(map(str, found.agents.tolist()))
         if len(set(ids)) == len(ids):
             return
-        # Machines and batches may number their ballots each from 1.
-        whole = list(
-            zip(ids, *(map(str, column.tolist()) for column in found.covariates.values()), strict=True)
-        )
+        # Machines and batches may number their ballots each from 1: columns whose values come back say so.
+        columns = [list(map(str, column.tolist())) for column in found.covariates.values()]
+        batches = [column for column in columns if 10 * len(set(column)) <= 7 * len(ids)]
+        whole = list(zip(ids, *batches, strict=True))
         n = len(set(whole))
         if n < len(ids) <= 2 * n:
             first = next(each for each, times in Counter(whole).items() if times > 1)[0]

@@ -18,15 +18,28 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.data.ballots import UNNAMED, Ballots, Entry
-from permix.data.io.ballots.contest_column import ContestColumn, contest_column, known_columns, rows_of
+from permix.data.io.ballots.contest_column import (
+    ContestColumn,
+    column_holding,
+    column_of_agents,
+    contest_column,
+    known_columns,
+    rows_of,
+    warn_of_perhaps,
+)
 from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.ballots.source import Said, Source
-from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, USUAL_NAMES, plain
+from permix.data.io.column_names import FOREIGN_ORDINAL, FOREIGN_PLACE, HARDLY_ITEMS, USUAL_NAMES, plain
 from permix.data.io.containers.lines import container, read_lines
-from permix.data.io.containers.text import said_delimiter
+from permix.data.io.containers.text import refuse_spreadsheet_errors, said_delimiter
 from permix.data.io.containers.trimming import MOST_TITLES, TITLES, end_of, say_left_out, without_names_again
 from permix.data.io.layouts.counts import POINTS, may_count, without_marks
 from permix.data.io.layouts.detection import joined_items
+from permix.data.io.layouts.doubtful_entries import (
+    refuse_counted_notes,
+    refuse_one_mark,
+    refuse_several_counts,
+)
 from permix.data.io.marks import codes_among, is_write_in, refuse_sets, says_nobody, says_several
 from permix.data.labels import Array
 from permix.errors import Argument, DataError, Part, PermixWarning
@@ -193,9 +206,17 @@ def _contest_column(source: Source, table: _Table, header: Header) -> ContestCol
     names = known_columns(table.names, {*source.said.ignore, *source.said.beside, *roles})
     if "contest column" not in source.kept:
         by_rank = next(iter(header.ranks.values()))
-        source.kept["contest column"] = contest_column(names, table.columns, list(by_rank.values()))
-    found: ContestColumn | None = source.kept["contest column"]
-    return found
+        places = list(by_rank.values())
+        found = contest_column(names, table.columns, places)
+        asked: str | None = source.kept.get("asked for")
+        others = ["" if place in places else name for place, name in enumerate(names)]
+        if asked is not None and (found is None or asked not in found.contests):
+            found = column_holding(others, table.columns, asked, source.path) or found
+        if found is None and header.agent is not None and header.weight is None:
+            found = column_of_agents(others, table.columns, header.agent)
+        source.kept["contest column"] = found
+    kept: ContestColumn | None = source.kept["contest column"]
+    return kept
 
 
 def read(source: Source, contest: str | None) -> Ballots:
@@ -224,20 +245,35 @@ def read(source: Source, contest: str | None) -> Ballots:
     if not marks.candidates:
         raise DataError(f"{source.path}: no ballot names a candidate")
     refuse_sets(source.path, marks.candidates)
+    if len(marks.candidates) == 1:
+        refuse_one_mark(source.path, next(iter(marks.candidates)), int((codes >= 0).any(axis=0).sum()))
+    if header.weight is not None:
+        refuse_counted_notes(
+            [columns[by_rank[rank]] for rank in sorted(by_rank)],
+            counts,
+            lambda row: f"{source.path}, line {numbers[row]}",
+            lambda entry: is_nothing(entry.strip()),
+        )
     for joined in joined_items(marks.candidates):
         row = int(np.argmax((codes == marks.candidates[joined]).any(axis=1)))
         raise DataError(
             f"{source.path}, line {numbers[row]}: {joined!r} seems to be several candidates at one rank, who "
             "stand alone elsewhere; write overvote there, or give the candidate another name"
         )
+    unsaid = {name: columns[place] for name, place in header.others.items() if name not in source.said.beside}
+    if column is None and len(header.ranks) == 1:
+        warn_of_perhaps(source.path, list(unsaid), list(unsaid.values()))
     for name, place in header.others.items():
         if name not in source.said.beside:
             _ask_about(source, name, columns[place], marks.candidates, header.weight is None)
+    if header.weight is None and header.agent is None:
+        told = {name: each for name, each in unsaid.items() if plain(name) not in HARDLY_ITEMS}
+        refuse_several_counts(source.path, told, list(map(tuple, codes.tolist())))
     roles = {
         "columns": list(names),
         "agent": None if header.agent is None else names[header.agent],
         "count": None if header.weight is None else names[header.weight],
-        **({} if column is None else {"contest": chosen}),
+        **({} if column is None else {"contest": chosen, "contest column": column.name}),
     }
     ballot, rank = np.nonzero((codes >= 0) | (codes == UNNAMED))
     told = tuple(sorted(marks.marks))
@@ -333,8 +369,9 @@ def _counts(source: Source, numbers: Sequence[int], weights: Sequence[str] | Non
     for row, entry in enumerate(weights):
         if found[entry] < 0:
             raise DataError(
-                f"{source.path}, line {numbers[row]}: the weight {entry!r} is not a whole number from 0 on; "
-                "multiply all by the same number, or round"
+                f"{source.path}, line {numbers[row]}: the weight {entry!r} is not a whole number from 0 on, "
+                "and so does not count ballots; fit without such weights: leave the column out with ",
+                Argument("ignore"),
             )
     return np.fromiter(map(found.__getitem__, weights), np.int64, n_rows)
 
@@ -395,6 +432,7 @@ def _of_lines(source: Source) -> _Table:
     if lines.line_num - before > n_read or "\0" in text:
         spread = (n for n, row in zip(numbers, rows, strict=True) if any({"\n", "\0"} & set(e) for e in row))
         raise source.fail(name, f"line {next(spread, 1)}: an entry goes over several lines")
+    refuse_spreadsheet_errors(source.path, text, numbers, rows)
     last = end_of(source.path, numbers, rows)
     for number, row in zip(numbers[:last], rows[:last], strict=True):
         if len(row) != len(names):

@@ -95,6 +95,7 @@ def _read_lines(path: PathLike, delimiter: str | None, sheet: str | None, ragged
         chosen = delimiter or said or text.guess_delimiter(path, content)
         read = list(text.file_rows(path, content, chosen))
         numbers, fields = [line for line, _ in read], [row for _, row in read]
+        text.refuse_spreadsheet_errors(path, content, numbers, fields)
         if ragged:
             last = end_of(path, numbers, fields, lists=True)
             numbers, fields = numbers[:last], fields[:last]

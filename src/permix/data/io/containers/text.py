@@ -15,6 +15,10 @@ DELIMITERS = ",\t;|"
 COLONS = "::"
 _NUMBERS_BY_COLONS = re.compile(r"[-+.\w]+(::[-+.\w]+)+")
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
+# What spreadsheets write where a formula has no value.
+_SPREADSHEET_ERRORS = frozenset(
+    ["#REF!", "#VALUE!", "#NAME?", "#N/A", "#DIV/0!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"]
+)
 # Characters of a file in which its delimiter is looked for.
 LOOKED_AT, LINES_LOOKED_AT = 100_000, 12
 
@@ -105,3 +109,15 @@ def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, 
             continue  # a blank line; "" in quotes is a blank cell where there is one column
         width = width or len(row)
         yield start, [field.strip() for field in row]
+
+
+def refuse_spreadsheet_errors(path: PathLike, text: str, numbers: list[int], rows: list[list[str]]) -> None:
+    """Refuse cells that hold an error of a spreadsheet, such as ``#REF!``."""
+    if not any(error in text for error in _SPREADSHEET_ERRORS):
+        return
+    for number, row in zip(numbers, rows, strict=True):
+        for place, entry in enumerate(row):
+            if entry.strip() in _SPREADSHEET_ERRORS:
+                where = f"{path}, line {number}, column {place + 1}"
+                said = f"{where}: {entry.strip()!r} is an error of a spreadsheet"
+                raise FileFormatError(f"{said}; mend it there, or empty the cell", path, number)

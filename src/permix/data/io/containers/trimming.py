@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from permix.data.io.column_names import USUAL_NAMES, plain
+from permix.data.io.containers.summary_rows import n_by_name, n_summing_up
 from permix.data.io.text_files import PathLike, shorten
 from permix.errors import DataError, PermixWarning
 
@@ -60,6 +61,11 @@ def trimmed(
         numbers, rows = numbers[first:], rows[first:]
     last = end_of(path, numbers, rows, unit)
     numbers, rows = without_names_again(path, numbers[:last], rows[:last], unit)
+    begin = n_by_name(path, numbers, rows, unit, first=True)
+    if begin:
+        what = f"taken for {'a line' if begin == 1 else 'lines'} of totals and left out"
+        say_left_out(path, numbers[1 : begin + 1], rows[1 : begin + 1], what, unit)
+        numbers, rows = [numbers[0], *numbers[begin + 1 :]], [rows[0], *rows[begin + 1 :]]
     return numbers, _without_blank_columns(rows)
 
 
@@ -161,8 +167,21 @@ def end_of(
         what = "a note" if note else "a line of totals"
         say_left_out(path, [numbers[last - 1]], [row], f"taken for {what} and left out", unit)
         last -= 1
+    if not lists:
+        last -= _n_that_sum_up(path, numbers[:last], rows[:last], unit)
     _warn_of_a_lone_end(path, numbers, rows[:last], unit)
     return last
+
+
+def _n_that_sum_up(path: PathLike, numbers: Sequence[int], rows: Sequence[Sequence[str]], unit: str) -> int:
+    """Return how many of the last lines sum up the others, and say which."""
+    n = n_summing_up(rows)
+    n += n_by_name(path, numbers[: len(rows) - n], rows[: len(rows) - n], unit)
+    if n:
+        first = len(rows) - n
+        what = f"taken for {'a line' if n == 1 else 'lines'} of totals and left out"
+        say_left_out(path, numbers[first:], rows[first:], what, unit)
+    return n
 
 
 def _warn_of_a_lone_end(

@@ -26,8 +26,9 @@ import numpy as np
 
 from permix.data.ballots import Entry
 from permix.data.io.column_names import plain
+from permix.data.io.layouts.pair_words import sides_of_anything
 from permix.data.io.marks import says_nobody
-from permix.data.io.table_columns import BLANK, Table, is_blank, missing_mask
+from permix.data.io.table_columns import BLANK, Table, is_blank, missing_mask, numbers
 from permix.data.labels import Array, Label
 from permix.errors import Argument, DataError, ParameterError, PermixWarning
 
@@ -41,7 +42,7 @@ _BASES = (
 _SUFFIXES = (("a", "b"), ("1", "2"), ("left", "right"), ("x", "y"))
 _WINNER = (
     *("winner", "preferred", "preference", "outcome", "result", "judgment", "judgement", "choice"),
-    *("chosen", "vote", "label", "response"),
+    *("chosen", "vote", "label", "response", "better", "betterone", "won"),
 )
 _TIE = frozenset(
     (
@@ -116,6 +117,30 @@ def sides_of(names: Sequence[Label]) -> Sides | None:
     return None
 
 
+def _sides(table: Table) -> Sides | None:
+    """Return the columns of the two items; also where only their entries say that they hold such."""
+    named = sides_of(table.names)
+    told = sides_of_anything(table.names) if named is None else None
+    winners = _places(table, _WINNER)
+    if told is None or not winners:
+        return named
+    first, second, ends = told
+    called = tuple(
+        frozenset([plain(table.names[place]), end, f"model{end}", number])
+        for place, end, number in zip((first, second), ends, ("1", "2"), strict=True)
+    )
+    sides = Sides(first, second, (called[0], called[1]))
+    if any(numbers(table.columns[place]) is not None for place in (first, second)):
+        return None
+    rows = zip(_texts(table, first), _texts(table, second), _texts(table, winners[0]), strict=True)
+    for a, b, won in rows:
+        said = plain(won or "")
+        known = won in (None, a, b) or said in _TIE | _SKIPPED | called[0] | called[1]
+        if None in (a, b) or a == b or not (known or _verdict(said, sides.codes) is not None):
+            return None
+    return sides
+
+
 def sides_without_winner(table: Table) -> tuple[Label, Label] | None:
     """Return names of two sides of matches, as ``model_a`` and ``model_b``; None where a winner is told."""
     sides = sides_of(table.names)
@@ -186,7 +211,7 @@ def detect(table: Table, agent: int | None) -> str | None:
         in_tasks and (_places(table, _BOTH[:3]) or _best_and_worst(table))
     ):
         return "best-worst"
-    sides = sides_of(table.names)
+    sides = _sides(table)
     of_two = sides is not None and len(shown) <= 2 and not table.places("worse")
     if sides is not None and of_two and (_tell_the_winner(table.names, sides) or _one_hot(table, sides)[1:]):
         return "matches"
@@ -232,11 +257,24 @@ def _refuse_answers_alone(table: Table) -> None:
             )
 
 
+def columns_read(table: Table, layout: str) -> set[int]:
+    """Return the columns that a layout reads, besides those of agents and counts."""
+    if layout == "matches":
+        tied = winners_tied(table)
+        sides = _winner_and_loser(table) if tied else _sides(table)
+        assert sides is not None
+        return {sides.first, sides.second, *tied, *(_one_hot(table, sides) or _places(table, _WINNER)[:1])}
+    shown = {*_shown_places(table), *_places(table, _LISTED)[:1]}
+    if not shown:
+        shown = {*_places(table, _TASK)[:1], *table.places("item")[:1]}
+    answers = _CHOSEN if layout == "choices" else (*_BEST, *_WORST)
+    return shown | set(_places(table, answers) or _places(table, _BOTH))
+
+
 def holds_answers(table: Table, layout: str, place: int | None) -> bool:
     """Whether a column that could name the agents, as ``response`` does, holds what they answered."""
     if layout == "matches":
-        sides = sides_of(table.names)
-        found = _places(table, _WINNER) if sides is not None else []
+        found = _places(table, _WINNER) if _sides(table) is not None else []
         return found[:1] == [place]
     return place in _places(table, _BOTH) and not _places(table, (*_BEST, *_CHOSEN))
 
@@ -258,7 +296,7 @@ def compared(table: Table, layout: str, agent: int | None, ties: str, counts: Ar
 
 def _matches(table: Table, ties: str, counts: Array) -> Compared:
     tied = winners_tied(table)
-    sides = _winner_and_loser(table) if tied else sides_of(table.names)
+    sides = _winner_and_loser(table) if tied else _sides(table)
     if sides is None:
         raise _no_columns(table, "the two items", "model_a and model_b, or item1 and item2")
     hot = [] if tied else _one_hot(table, sides)
@@ -289,7 +327,9 @@ def _matches(table: Table, ties: str, counts: Array) -> Compared:
     better, worse = 2 * winners + result[winners], 2 * winners + 1 - result[winners]
     audit = []
     if n_ties:
-        done = "left out" if ties == "drop" else "count as a vote for either side"
+        n_read, n_left = int(counts.sum()), int(counts[result < 2].sum())
+        kept = f"left out; {n_left:,} of {n_read:,} comparisons are kept"
+        done = kept if ties == "drop" else f"count as a vote for either side, of {n_read:,} comparisons"
         audit.append(Entry("ties", done, n_ties, rule="ties"))
         if ties == "both":
             both = np.flatnonzero(result == TIE)

@@ -10,8 +10,8 @@ import numpy as np
 from permix.data.io.column_names import plain
 from permix.data.io.table_columns import Table, is_blank, numbers, numbers_of
 from permix.data.io.text_files import shorten
-from permix.data.labels import Array, as_objects
-from permix.errors import Argument, DataError
+from permix.data.labels import Array, Label, as_objects
+from permix.errors import Argument, DataError, Part
 
 # Numbers with marks between thousands: 1,234, 1 234 (also with blanks that do not break) and 1'234.
 POINTS = re.compile(r"[0-9]{1,3}(\.[0-9]{3})+")
@@ -45,12 +45,39 @@ def counts_of(table: Table, place: int) -> tuple[Table, Array, Array]:
     values = _whole_counts(table, place)
     bad = ~((values >= 0) & (values < 2**53) & (np.floor(values) == values))
     count = table.columns[place][np.argmax(bad)]
-    said = f"count {shorten(str(count), 30)!r} is not a whole number from 0 on"
-    table.refuse(bad, f"{said}; multiply all by the same number, or round")
+    if bad.any():
+        raise DataError(
+            f"{table.where(int(np.argmax(bad)))}: count {shorten(str(count), 30)!r} is not a whole number from "
+            "0 on; ",
+            *_no_weights(table.names[place]),
+        )
     stated = np.flatnonzero(values > 0)
     if stated.size == 0:
         raise DataError(f"{table.source}: all counts are 0")
     return table.take(stated), values[stated].astype(np.int64), stated
+
+
+def _no_weights(name: Label) -> tuple[Part, ...]:
+    """Say why weights of a survey are not taken for counts."""
+    return (
+        "weights of a survey are no counts: each row is one respondent, and multiplied weights would make "
+        "many agents who agree in everything of each. Fit without them: leave the column out with ",
+        *(Argument("ignore", name), ", and set apart what the weights were made of with "),
+        *(Argument("group_columns"), " (see 'Weights of a survey' in Bring your data)"),
+    )
+
+
+def refuse_weights_of_agents(table: Table, agent: int, place: int, counts: Array) -> None:
+    """Ask about a column called weight where each row is an agent of its own, who is one and not many."""
+    ids = table.columns[agent].tolist()
+    name = table.names[place]
+    if plain(name) in ("weight", "weights") and len(set(ids)) == len(ids) > 1 and counts.max() > 1:
+        raise DataError(
+            f"{table.source}: {table.names[agent]!r} names an agent in each row, and {name!r} would make "
+            f"{int(counts.sum()):,} agents of {len(ids):,}. If so many different agents said the same, say ",
+            *(Argument("count_column", name), "; "),
+            *_no_weights(name),
+        )
 
 
 def may_count(name: str, entries: Iterable[object]) -> bool:
@@ -101,7 +128,8 @@ def _whole_counts(table: Table, place: int) -> Array:
         if POINTS.fullmatch(entry):
             raise DataError(
                 f"{table.where(row)}: count {entry!r} could be {entry.replace('.', '')}, or a weight with "
-                "decimals. Counts are whole numbers: write all without points, and weights times 1,000"
+                "decimals. Write counts without points; ",
+                *_no_weights(table.names[place]),
             )
     if any(_GROUPED.fullmatch(entry) for entry in entries):
         whole = [without_marks(entry) if isinstance(entry, str) else entry for entry in column.tolist()]

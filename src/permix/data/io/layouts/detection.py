@@ -25,10 +25,11 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from permix.data.io.ballots.contests import chosen_contest
 from permix.data.io.column_names import BLANKS, FOREIGN_ORDINAL, FOREIGN_PLACE, LONG_RANKS, plain
 from permix.data.io.forms.rank_words import CARDINALS, ORDINALS, rank_of
 from permix.data.io.forms.scales import could_be_scale
-from permix.data.io.layouts import no_items
+from permix.data.io.layouts import long_advice, no_items
 from permix.data.io.layouts.comparisons import sides_without_winner
 from permix.data.io.layouts.notation import open_brackets
 from permix.data.io.marks import codes_among, says_nobody, says_several
@@ -123,8 +124,8 @@ def _refuse_the_worst(table: Table, wide: list[int]) -> None:
         )
 
 
-def _refuse_several_series(table: Table, wide: list[int]) -> None:
-    """Refuse columns of several contests: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``, or ``1st choice Clerk``."""
+def _series(table: Table, wide: Sequence[int]) -> dict[str, list[int]]:
+    """Return columns by question where they are those of several: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``."""
     series: dict[str, list[int]] = {}  # places of the columns
     numbered: dict[str, list[int]] = {}
     for place in wide:
@@ -132,17 +133,54 @@ def _refuse_several_series(table: Table, wide: list[int]) -> None:
         match = re.fullmatch(r"(\D*)([0-9]{1,4})(?:st|nd|rd|th)?(\D*)", name)
         called = "" if match is None else f"{match[1].strip(' ._#-')} {match[3].strip(' ._#-')}".strip()
         if match is None or not called:
-            return
+            return {}
         series.setdefault(called, []).append(place)
         numbered.setdefault(called, []).append(int(match[2]))
-    if len(series) > 1 and all(found == list(range(1, len(found) + 1)) for found in numbered.values()):
+    whole = all(found == list(range(1, len(found) + 1)) for found in numbered.values())
+    return series if len(series) > 1 and whole else {}
+
+
+def _refuse_several_series(table: Table, wide: list[int]) -> None:
+    """Refuse columns of several contests: ``Mayor 1``, ``Mayor 2``, ``Clerk 1``, or ``1st choice Clerk``."""
+    series = _series(table, wide)
+    if series:
         names = list(series)
         last = table.names[series[names[-1]][0]]
         raise DataError(
             f"{table.source}: the columns are those of several questions, {some_names(names)}, as it seems; "
-            "read one, and leave out the columns of the others, such as ",
-            Argument("ignore", last),
+            "read one with ",
+            Argument("contest", names[0]),
+            *(", or leave out the columns of the others, such as ", Argument("ignore", last)),
         )
+
+
+def one_of_several_series(
+    table: Table, contest: str | None, roles: Collection[object]
+) -> tuple[Table, str] | None:
+    """Return the columns of one question where a table has a series of ranks for each of several.
+
+    Ask for the contest where nobody said it; None where the columns are others, or hold numbers alone.
+    """
+    apart = {at for role in ("agent", "count", "unlisted") for at in table.places(role)}
+    apart |= {at for at, name in enumerate(table.names) if name in roles}
+    wide = [at for at in range(len(table.names)) if at not in apart]
+    wide = [at for at in wide if re.search("[0-9]", str(table.names[at]))]
+    series = _series(table, wide)
+    if not series or max(map(len, series.values())) < 2:
+        return None
+    if all(numbers(table.columns[place]) is not None for place in wide):
+        return None
+    if contest is None:
+        found = [{entry for at in places for entry in _entries(table, at)} for places in series.values()]
+        if sum(map(len, found)) == len(set().union(*found)):
+            _refuse_several_series(table, wide)
+        return None
+    chosen = chosen_contest({name: name for name in series}, contest, table.source)
+    left = {at for places in series.values() for at in places if places != series[chosen]}
+    kept = [at for at in range(len(table.names)) if at not in left]
+    called = {at: f"choice{rank}" for rank, at in enumerate(series[chosen], start=1)}
+    names = [called.get(at, table.names[at]) for at in kept]
+    return table._replace(names=names, columns=[table.columns[at] for at in kept]), chosen
 
 
 def refuse_places_as_items(table: Table, wide: list[int]) -> None:
@@ -243,6 +281,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
             )
         _refuse_turned_around(table, wide, text)
         _refuse_boxes(table, wide)
+        _refuse_one_list(table, text)
         unclear = _looks_long(table) or _could_be_orders(table, wide, text)
         looks_like = "" if unclear else "text"
         raise NotRankings(looks_like, f"{table.source}: ", *_why_text_is_no_ranks(table, wide, text))
@@ -254,7 +293,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
             *(Argument("layout", "orders"), " or ", _RANKS),
         )
     if len(wide) > 1 and all(_AGENTS.fullmatch(plain(name)) for name in names):
-        raise DataError(table.source, _TURN_AROUND.format("item"))
+        raise DataError(table.source, _TURN_AROUND.format("item"), *_by_row_of_item(None))
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
         _refuse_scores(table, wide, called)
@@ -290,10 +329,7 @@ _AGENTS = re.compile(
     r"(?:agent|assessor|critic|evaluator|expert|judge|juror|participant|person|rater|respondent|reviewer|"
     r"subject|user|voter)[0-9]+"
 )
-_TURN_AROUND = (
-    ": a row for each {} and a column for each agent, as it seems: turn the table around, so that each agent "
-    "has a row"
-)
+_TURN_AROUND = ": a row for each {} and a column for each agent, as it seems: "
 
 
 def _refuse_turned_around(table: Table, wide: list[int], text: list[int]) -> None:
@@ -303,8 +339,40 @@ def _refuse_turned_around(table: Table, wide: list[int], text: list[int]) -> Non
     values = numbers(table.columns[first])
     counts = values is not None and np.array_equal(values, np.arange(1, table.n_rows + 1))
     by_place = plain(table.names[first]) in LONG_RANKS and counts and text == others
-    if len(others) > 1 and (by_item or by_place):
-        raise DataError(table.source, _TURN_AROUND.format("item" if by_item else "place"))
+    named = [place for place in others if _AGENTS.fullmatch(plain(table.names[place]))]
+    if len(others) > 1 and by_place:
+        raise DataError(
+            table.source, _TURN_AROUND.format("place"), "turn the table around, so that each agent has a row"
+        )
+    if len(others) > 1 and by_item and not named:
+        about = [name for name in map(str, table.names) if plain(name) in no_items.SAY_SOMETHING]
+        if about:
+            raise DataError(
+                f"{table.source}: a row for each item, as it seems, and column {about[0]!r} sums up what "
+                "agents said: that does not say who said what; write a row for each agent"
+            )
+    if len(named) > 1 and first in text:
+        left = [place for place in others if place not in named]
+        raise DataError(
+            table.source,
+            _TURN_AROUND.format("item"),
+            *_by_row_of_item(table.names[first], [table.names[place] for place in left]),
+        )
+
+
+def _by_row_of_item(name: Label | None, ignore: Sequence[Label] = ()) -> tuple[Part, ...]:
+    """Say how a table with a row for each item is read."""
+    if name is None:
+        return ("turn the table around, so that each agent has a row",)
+    others = [part for each in ignore for part in (" and ", Argument("ignore", each))]
+    return (
+        f"if {name!r} names the items, turn it around with ",
+        Argument("transpose", True),
+        *others,
+        " (numbers that are ratings, of which the highest is the best, need ",
+        Argument("layout", "ratings"),
+        ", too)",
+    )
 
 
 # Names of columns that say that 1 is not the best.
@@ -374,7 +442,11 @@ def _refuse_one_that_is_no_rank(table: Table, wide: list[int], ranks: Array) -> 
         if first_row_that_is_no_ranking(np.delete(ranks, at, axis=1)) is None:
             name = table.names[wide[at]]
             count = Argument("count_column", name)
-            counts = ("If it counts agents, say ", count) if whole[at] else ("Weights must be whole numbers",)
+            counts = (
+                ("If it counts agents, say ", count)
+                if whole[at]
+                else ("Counts are whole numbers, and weights of a survey are not read",)
+            )
             raise DataError(
                 f"{table.source}: all columns but {name!r} are ranks. ",
                 *(*counts, "; if it names them, ", Argument("agent_column", name)),
@@ -413,9 +485,48 @@ def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tup
     )
     if _could_be_orders(table, wide, text):
         return f"{held}; say ", Argument("layout", "orders"), " if each row lists items, best first"
-    said = f"this does not look like rankings: {held}. Where only some columns are ranks, name them with "
-    only = Wording(", items=[...]; ", " and leave out the others with --ignore; ")
-    return said, _RANKS, only, _FOR_NUMBERS
+    first, *others = wide
+    if text == [first] and others and len(_entries(table, first)) == table.n_rows > 1:
+        name = table.names[first]
+        return (
+            f"column {name!r} holds a different text in each row. If it names the agents, say ",
+            *(Argument("agent_column", name), "; if it names items, which the other columns rank or rate, "),
+            *("turn the table around with ", Argument("transpose", True), "; "),
+            _FOR_NUMBERS,
+        )
+    names = [str(table.names[place]) for place in text]
+    said = f"this does not look like rankings: {held}"
+    if len(text) < len(wide):
+        return (
+            f"{said}. If the other columns are ranks, say ",
+            *(_RANKS, *(part for name in names for part in (" ", Argument("ignore", name)))),
+            *("; if they are ratings, of which the highest is the best, ", Argument("layout", "ratings")),
+            " instead; ",
+            _FOR_NUMBERS,
+        )
+    return f"{said}; ", _FOR_NUMBERS
+
+
+_SAYS_RANKING = re.compile(r"\b(?:rank|ranking|ranked|best first|in order|order of)\b", re.IGNORECASE)
+
+
+def _refuse_one_list(table: Table, text: list[int]) -> None:
+    """Ask about the one column of lists that says that it ranks: of boxes, what is checked is in no order."""
+    for place in text:
+        said = _several_boxes(table, place)
+        if said and _SAYS_RANKING.search(str(table.names[place])):
+            others = [name for at, name in enumerate(table.names) if at != place]
+            raise DataError(
+                f"{table.source}: column {table.names[place]!r} holds answers such as {said!r}: if each is a "
+                "ranking, best first, say ",
+                *(
+                    Argument("layout", "orders"),
+                    *(part for name in others for part in (" and ", Argument("ignore", name))),
+                ),
+                "; if boxes were checked, in no order, make a column for each box, 1 where it is checked and "
+                "0 where it is not, and read them with ",
+                Argument("layout", "ratings"),
+            )
 
 
 def _several_boxes(table: Table, place: int) -> str | None:
@@ -436,7 +547,7 @@ def _looks_long(table: Table) -> bool:
     if table.places("item") and any(plain(name) in LONG_RANKS for name in table.names):
         return True
     if len(table.names) != 3:
-        return False
+        return long_advice.item_of_ratings(table) is not None
     first = [str(entry) for entry in table.columns[0][~missing_mask(table.columns[0])]]
     return len(set(first)) < len(first)
 
@@ -449,7 +560,7 @@ def long_rank(table: Table, agent: int | None) -> int | None:
     return found[0]
 
 
-def _long_advice(table: Table) -> tuple[str | Argument, ...]:
+def _long_advice(table: Table) -> tuple[Part, ...]:
     names = [str(name) for name in table.names]
     ranked = [name for name in names if plain(name) in LONG_RANKS]
     downward = next((name for name in names if _DOWNWARD.search(name)), None)
@@ -463,15 +574,7 @@ def _long_advice(table: Table) -> tuple[str | Argument, ...]:
             "which names the agents with ",
             Argument("agent_column"),
         )
-    second, third = (set(_entries(table, place)) for place in (1, 2))
-    rated = not second & third  # in comparisons some item is better in one and worse in another
-    new = ("agent", "item", "rating") if rated else ("agent", "better", "worse")
-    renamed = ", ".join(f"{old!r}: {name!r}" for old, name in zip(names, new, strict=True))
-    return (
-        "ratings need columns called agent, item, rating (higher is better), comparisons agent, better, "
-        f"worse. Rename {', '.join(map(repr, names))} in the header line, or with "
-        f"frame.rename(columns={{{renamed}}})",
-    )
+    return long_advice.to_rename(table)
 
 
 def _could_be_orders(table: Table, wide: list[int], text: list[int]) -> bool:

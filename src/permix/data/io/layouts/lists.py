@@ -12,6 +12,7 @@ from permix.data.io.layouts import notation
 from permix.data.io.layouts.comparisons import holds_verdicts
 from permix.data.io.layouts.counts import holds_counts
 from permix.data.io.layouts.detection import position
+from permix.data.io.layouts.doubtful_entries import refuse_codes_among_numbers
 from permix.data.io.marks import is_mark, says_several
 from permix.data.io.table_columns import Table, is_blank, missing_mask, naturals
 from permix.data.labels import Array, Label, as_objects
@@ -253,6 +254,11 @@ def _warn_of_ends(table: Table, column: Array) -> None:
         )
 
 
+def items_of(cell: object) -> list[str]:
+    """Return the items of a ranking in a cell."""
+    return [part.strip() for part in re.split("[>=;|,]", str(cell)) if part.strip()]
+
+
 def read_lists(
     table: Table,
     place: int,
@@ -300,6 +306,8 @@ def read_lists(
     every = (item for groups in rows for group in groups for item in group)
     notation.refuse_counts(table, (groups[0][0] for groups in rows), every)
     entries = naturals(as_objects([item for groups in rows for group in groups for item in group])).tolist()
+    if names is None:
+        refuse_codes_among_numbers(table.source, dict.fromkeys(entries), of_cells=False)
     named = iter(entries)
     levels = [[[next(named) for _ in group] for group in groups] for groups in rows]
     read = Preferences.from_levels(levels, items=names, rest_below=below, counts=counts, agents=agents)

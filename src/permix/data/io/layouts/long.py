@@ -42,7 +42,7 @@ def agents_of_rows(table: Table, agent: int | None, layout: str) -> tuple[Array,
     if agent is not None:
         return table.filled(agent, FILL), None
     if layout == "pairs":
-        nobody = Entry("no column names the agents", "each row is one of its own", table.n_rows)
+        nobody = Entry("no column names the agents", "each comparison is an agent of its own", table.n_rows)
         return np.arange(table.n_rows), nobody
     raise DataError(f"{table.source}: no column for the agent; name it with ", Argument("agent_column"))
 
@@ -99,7 +99,9 @@ def read_compared(
         tasks, ids = np.unique(stated.task[stated.better], return_inverse=True)
         per_agent, ids = counts[tasks], ids + 1
         n_tasks = int(per_agent.sum())
-        audit.append(Entry("no column names the agents", "each row or task is one of its own", n_tasks))
+        audit.append(
+            Entry("no column names the agents", "each comparison or task is an agent of its own", n_tasks)
+        )
     else:
         ids = table.filled(agent, FILL)[row]
         silent = len(set(table.columns[agent].tolist())) - len(set(ids.tolist()))

@@ -24,6 +24,13 @@ _WEIGHT = re.compile(
     r"w|wt|wts|wgt|wght|weights?|(?:survey|final|sample|sampling|design|case|person|post|p)(?:wt|weights?)"
 )
 _SUMS = frozenset(["total", "totals", "sum", "overall", "mean", "average", "avg", "score", "gesamt", "somme"])
+# Columns of tables with a row for each item that say what agents said on the whole.
+SAY_SOMETHING = frozenset(
+    [
+        *("mean", "average", "avg", "median", "total", "sum", "votes", "wins", "losses", "draws", "played"),
+        *("won", "lost", "share", "percent", "n", "count", "sd", "std", "min", "max", "meanrank", "avgrank"),
+    ]
+)
 # Rows in which a column that is not called a sum adds up the others by more than chance.
 _MANY_ROWS = 20
 # Ratings up to here are of a scale of a few steps.
