@@ -16,6 +16,7 @@ from permix.dp_mixture.report import answer
 from permix.dp_mixture.tables import report
 from permix.errors import ConvergenceWarning
 from permix.moves.start import start_of_chain
+from permix.reporting.context import Context
 from tests.every_run import first_in_every_run
 from tests.oracles.mixtures import naive_predictive
 
@@ -220,7 +221,7 @@ def test_hardly_any_rows_are_said_to_be_too_few(n, said):
     with pytest.warns(permix.errors.PermixWarning, match=said):
         model = permix.DPMixture(n_draws=4, n_burn_in=2, random_state=0, progress=False).fit(blob(n, 2, 0))
     assert report(model._fit)["verdict"].startswith(f"TOO FEW ROWS: {said}")
-    verdict = answer(model._fit).verdict
+    verdict = answer(model._fit, Context("table")).verdict
     assert verdict.level == "bad"
     assert verdict.reasons[0].lower().startswith(said)
 
