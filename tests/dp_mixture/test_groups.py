@@ -236,11 +236,11 @@ def test_the_verdict_says_which_columns_do_not_suit_the_model():
         warnings.simplefilter("ignore")
         cut = permix.DPMixture("gaussian-niw", init=4, **settings).fit(frame)._fit
     assert cut.n_clusters > 1
-    said = [reason for reason in answer(cut).verdict.reasons if "too many groups" in reason]
+    said = [reason for reason in answer(cut, Context("table")).verdict.reasons if "too many groups" in reason]
     assert said == [
         "There may be too many groups, which follow the shape of columns 'east', 'north' (spread evenly)."
     ]
-    assert answer(cut).verdict.level != "good"
+    assert answer(cut, Context("table")).verdict.level != "good"
 
 
 def test_enough_rows_are_not():
