@@ -53,8 +53,8 @@ def test_fit_finds_the_groups_and_agrees_with_python(run, votes, tmp_path):
     assert done.exit_code == 0
     assert done.stdout.startswith("Can you trust this?")
     assert "Bayesian Mallows model of 2 groups" in done.stdout
-    assert "puts tea first" in done.stdout
-    assert "puts water first" in done.stdout
+    assert "members put tea first" in done.stdout
+    assert "members put water first" in done.stdout
     model = permix.BayesianMallowsMixture(2, n_draws=60, n_burn_in=40, random_state=3, progress=False)
     model.fit(permix.read(votes))
     found = permix.load(fit)

@@ -50,7 +50,7 @@ def test_the_answer_is_what_the_draws_say():
     found = answer(model._fit, Context("votes"))
     assert found.sentences[0].startswith("Two groups of agents recur in both chains, among 120 agents")
     for group, order in enumerate(model.centers_.orders.tolist()):
-        assert f"puts item {order[0]} first" in found.sentences[1 + group]
+        assert f"ranks item {order[0]} first" in found.sentences[1 + group]
     assert found.verdict.level != "bad"
 
 

@@ -69,10 +69,10 @@ def test_the_answer_says_which_columns_are_one_group_and_where_rows_are_high(mod
     told = answer(model._fit, Context("votes")).sentences
     fit, values = model._fit, GroupValues(model._fit)
     n_groups = values.n_column_groups
-    assert told[1].startswith(f"The columns fall into {n_groups} groups: column group 1 (column ")
+    assert told[1].startswith(f"The columns fall into {n_groups} groups: column group 1 (")
     labels = fit.labels("column")
     first = [f"column {j + 1}" for j in np.flatnonzero(labels == 1)[:2]]
-    assert f"column group 2 ({', '.join(first)}" in told[1]
+    assert f"such as “{first[0]}”" in told[1]
     _n, means = values.by_column_group
     for k, sentence in enumerate(told[2 : 2 + values.n_groups]):
         high, low = int(np.nanargmax(means[0, k])), int(np.nanargmin(means[0, k]))
@@ -87,7 +87,7 @@ def test_groups_of_columns_that_are_not_listed_are_named_where_they_are_spoken_o
     told = answer(model._fit, Context("votes")).sentences
     sizes = np.bincount(values.column_labels)
     large = int(np.argmax(sizes))
-    assert f"column group {large + 1} (column " in told[1]
+    assert f"column group {large + 1} (8 such as “column " in told[1]
     assert f"column group {large + 1} (“" not in told[2]
     spoken = {int(number) - 1 for number in re.findall(r"column group (\d+)", told[2])} - {large}
     assert spoken
@@ -114,7 +114,7 @@ def test_answers_of_words_and_of_yes_and_no():
     words = permix.Cells.from_long(rows, columns, np.where(ones.ravel(), "agree", "disagree"))
     model = fit_of(words.with_item_attributes({"text": texts}))
     told = answer(model._fit, Context("votes")).sentences
-    assert "Statement 0 is right, " in told[1]
+    assert "“1: Statement 0 is right”" in told[1]
     assert "gree” most often in column group" in told[2]
     # Checks name statements by their texts, and write shares as shares.
     text = written(described(model, progress=False), "md")

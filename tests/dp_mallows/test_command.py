@@ -16,6 +16,7 @@ from permix.dp_mallows.tables import report as dp_mallows_report
 from permix.dp_mallows.tables import show as print_dp_mallows
 from permix.estimators.ranking_lists import as_top_lists
 from permix.reporting import described, written
+from permix.reporting.context import Context
 from permix.reporting.words import OF_ALL
 from tests.dp_mallows.cases import fit_of
 
@@ -277,7 +278,7 @@ def test_many_groups_are_cut_and_chains_that_disagree_are_named(capsys):
     assert report["diagnostics"]["n_groups"]["note"] == "chains disagree"
     report["groups"] = report["groups"] * 40
     report["number_of_groups"] = len(report["groups"])
-    print_answer(answer(fit))
+    print_answer(answer(fit, Context("table")))
     print_dp_mallows(report, "many")
     out = capsys.readouterr().out
     assert f"and {len(report['groups']) - 30} smaller groups" in out

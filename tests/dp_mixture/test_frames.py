@@ -16,6 +16,7 @@ from permix.dp_mixture.report import answer
 from permix.dp_mixture.tables import report
 from permix.errors import DataError
 from permix.families.table_columns import columns_of, kind_of
+from permix.reporting.context import Context
 
 
 def quick(family=None, **options):
@@ -303,6 +304,6 @@ def test_sentences_tell_shares_of_categories_from_averages():
     kind = np.repeat(["old", "new"], 40)
     table = pd.DataFrame({"status": kind, "length": np.where(kind == "old", 0.0, 9.0) + rng.normal(size=80)})
     model = permix.DPMixture(n_draws=100, n_burn_in=50, random_state=0, progress=False).fit(table)
-    told = " ".join(answer(model._fit).sentences)
+    told = " ".join(answer(model._fit, Context("table")).sentences)
     assert "status=old in 100% of its rows (50% of all), and on average length" in told
     assert "status=new in 100% of its rows (50% of all), and on average length" in told

@@ -16,6 +16,7 @@ from permix.dp_mixture.report import answer
 from permix.dp_mixture.tables import report
 from permix.errors import ConvergenceWarning
 from permix.moves.start import start_of_chain
+from permix.reporting.context import Context
 from tests.every_run import first_in_every_run
 from tests.oracles.mixtures import naive_predictive
 
@@ -220,7 +221,7 @@ def test_hardly_any_rows_are_said_to_be_too_few(n, said):
     with pytest.warns(permix.errors.PermixWarning, match=said):
         model = permix.DPMixture(n_draws=4, n_burn_in=2, random_state=0, progress=False).fit(blob(n, 2, 0))
     assert report(model._fit)["verdict"].startswith(f"TOO FEW ROWS: {said}")
-    verdict = answer(model._fit).verdict
+    verdict = answer(model._fit, Context("table")).verdict
     assert verdict.level == "bad"
     assert verdict.reasons[0].lower().startswith(said)
 
@@ -235,11 +236,11 @@ def test_the_verdict_says_which_columns_do_not_suit_the_model():
         warnings.simplefilter("ignore")
         cut = permix.DPMixture("gaussian-niw", init=4, **settings).fit(frame)._fit
     assert cut.n_clusters > 1
-    said = [reason for reason in answer(cut).verdict.reasons if "too many groups" in reason]
+    said = [reason for reason in answer(cut, Context("table")).verdict.reasons if "too many groups" in reason]
     assert said == [
         "There may be too many groups, which follow the shape of columns 'east', 'north' (spread evenly)."
     ]
-    assert answer(cut).verdict.level != "good"
+    assert answer(cut, Context("table")).verdict.level != "good"
 
 
 def test_enough_rows_are_not():

@@ -137,7 +137,7 @@ def swap_neighbors(rng, metric, members, bound, offsets, weights, centers, decay
                 for agent in range(n_agents):
                     if chances[agent] > 0.0:
                         change = change_of_swap(metric, rankings[ranking_of[agent]], a, b, place)
-                        chance = min(chances[agent], 1.0)  # rounding may make it more, and the factor negative
+                        chance = min(chances[agent], 1.0)  # rounding may make it more
                         log_ratio += math.log1p(chance * growth[change + most])
             if log_ratio < -rng.standard_exponential():
                 continue
