@@ -207,8 +207,8 @@ def detect_layout(table: Table, agent: int | None, wide: list[int], called: Sequ
     if len(wide) > 1 and could_be_scale(table, wide):
         raise NotRankings(
             "text",
-            f"{table.source}: words of a scale are the entries, such as {entries_of(table, wide[0])[0]!r}. If "
-            "the columns are items that were rated, say ",
+            f"{table.source}: the entries are words of a scale, such as {entries_of(table, wide[0])[0]!r}. "
+            "If the columns are items that were rated, say ",
             *(Argument("layout", "ratings"), "; ", _FOR_NUMBERS),
         )
     if text:
