@@ -80,6 +80,10 @@ def test_rankings_of_members_are_around_the_centers():
         distance = permix.distance(drawn, [center.tolist()]).mean()
         expected = model.summary()["expected_distance"][group]
         assert distance == pytest.approx(expected, abs=0.15)
+        # What members put first has a formula; a share of 4,000 has a standard error of 0.008 at most.
+        first = found.groups[group].first
+        np.testing.assert_allclose(first, np.bincount(drawn[:, 0], minlength=4) / 4000, atol=4 * 0.008)
+        assert first.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("kind", ["bernoulli", "logistic"])

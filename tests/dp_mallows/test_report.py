@@ -7,7 +7,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from permix.dp_mallows.report import _how_many
+from permix.dp_mallows.report import _how_many, found_groups
+from permix.dp_mallows.results import ClusterSummaries
+from tests.dp_mallows.cases import fit_of
+
+
+def test_what_members_put_first_has_a_formula():
+    """Lists of 4,000 members: a share has a standard error of 0.008 at most."""
+    fit = fit_of()
+    found = found_groups(fit, ClusterSummaries(fit))
+    rng = np.random.default_rng(0)
+    for k, group in enumerate(found.groups):
+        drawn = found.draw(k, 4000, rng)[:, 0]
+        shares = np.bincount(drawn, minlength=len(fit.items)) / 4000
+        np.testing.assert_allclose(group.first, shares, atol=4 * 0.008)
+        assert group.first.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def found_groups(fit: BayesianMallowsFit, summaries: GroupSummaries, *, sure: bo
     """Return the groups as reports describe them; with ``sure`` also how sure every row's group is."""
     groups, n_items, distance = [], len(fit.items), fit.settings.distance
     n_chains = fit.draws.arrays["labels"].shape[0]
+    put_first = summaries.put_first(fit.groups.decays) if distance == "kendall" else None
     for e in range(fit.n_clusters):
         low, high = summaries.share_intervals[:, e].tolist()
         apart = f"{summaries.expected_distances[e]:.1f} of {largest(distance, n_items):,}"
@@ -65,6 +66,7 @@ def found_groups(fit: BayesianMallowsFit, summaries: GroupSummaries, *, sure: bo
                 places=summaries.place_intervals(e),
                 found=int(fit.recurrence.n_chains[e]),
                 facts=(("dispersion", dispersion_words(summaries, e)), (FACTS[distance], apart)),
+                first=None if put_first is None else put_first[e],
             )
         )
 

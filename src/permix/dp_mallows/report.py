@@ -29,6 +29,7 @@ def found_groups(fit: DPMallowsFit, summaries: ClusterSummaries, *, sure: bool =
     """Return the groups as reports describe them; with ``sure`` also how sure every row's group is."""
     groups = []
     n_chains = fit.draws.arrays["labels"].shape[0]
+    put_first = summaries.put_first(fit.clusters.theta[:, 0])
     for e in range(fit.n_clusters):
         low, high = summaries.share_intervals[:, e]
         groups.append(
@@ -42,6 +43,7 @@ def found_groups(fit: DPMallowsFit, summaries: ClusterSummaries, *, sure: bool =
                 places=summaries.place_intervals(e),
                 found=int(fit.recurrence.n_chains[e]),
                 facts=(("pairs unlike the center", f"{summaries.expected_distances[e]:.1f}"),),
+                first=put_first[e],
             )
         )
     predictive = ListPredictive(fit)

@@ -103,6 +103,15 @@ class CenterSummaries(Generic[FitT]):
         orders = np.argsort(self.expected_ranks, axis=1, kind="stable").astype(np.int32)
         return Rankings._from_arrays(orders, self.fit.items)
 
+    def put_first(self, decays: Array) -> Array:
+        """Return how probably a member of each estimated group puts each item first, (groups, items).
+
+        That is e^(-decay · places above it) over the sum of these, where each group of the draws inserts
+        its first item so; ``decays`` (groups of all draws,) are of the first place.
+        """
+        chances = np.exp(-decays * self.ranks.astype(np.float64))
+        return self.mean_of((chances / chances.sum(axis=0)).T)
+
     @cached_property
     def how_sure(self) -> Array:
         """Mean share of a group's members that the group most like it holds in a draw."""
