@@ -230,3 +230,12 @@ def test_offices_are_no_first_and_second_place(read):
 def test_items_that_say_nobody_are_said(read, name):
     with pytest.warns(PermixWarning, match=f"'{name}' is an item here"):
         assert name in read(f"rank1,rank2\nAnn,Bo\nBo,{name}\n").items
+
+
+def test_who_votes_again_on_another_day_is_told(tmp_path):
+    """Few values of a column come back: these are no batches, whose ballots are numbered each from 1."""
+    path = tmp_path / "votes.csv"
+    rows = [f"{voter},Ann,Bo,Cy,{'web' if voter % 2 else 'phone'}" for voter in range(1, 21)]
+    path.write_text("\n".join(["voter,rank1,rank2,rank3,mode", *rows, "7,Bo,Ann,Cy,phone"]) + "\n")
+    with pytest.warns(PermixWarning, match="1 ballot has the id of another, such as '7'"):
+        assert permix.read(path).n_agents == 21

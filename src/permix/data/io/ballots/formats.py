@@ -95,8 +95,10 @@ class Recognized(NamedTuple):
         ids = [] if found.agents is None else list(map(str, found.agents.tolist()))
         if len(set(ids)) == len(ids):
             return
-        # Machines and batches may number their ballots each from 1: columns whose values come back say so.
-        columns = [list(map(str, column.tolist())) for column in found.covariates.values()]
+        # Machines and batches may number their ballots each from 1: columns whose values come back say so,
+        # but only where most numbers come back; somebody who votes twice, on other days, is told.
+        restart = 10 * len(set(ids)) <= 6 * len(ids)
+        columns = [list(map(str, column.tolist())) for column in found.covariates.values()] if restart else []
         batches = [column for column in columns if 10 * len(set(column)) <= 7 * len(ids)]
         whole = list(zip(ids, *batches, strict=True))
         n = len(set(whole))
