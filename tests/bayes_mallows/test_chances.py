@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import permix
-from permix.bayes_mallows import chances, fit
-from permix.bayes_mallows.chances import mean_chances
+from permix.bayes_mallows import fit, scores
 from permix.bayes_mallows.data import full_rankings
 from permix.bayes_mallows.groups import GroupDraws
+from permix.bayes_mallows.scores import mean_chances
 from permix.datasets import make_mallows_mixture
 
 
@@ -84,7 +84,7 @@ def test_halves_of_the_draws_agree_more_than_by_count(found, monkeypatch):
 
 
 def test_long_work_is_left_to_counts(found, monkeypatch):
-    monkeypatch.setattr(chances, "MOST_NUMBERS", 10)
+    monkeypatch.setattr(scores, "MOST_NUMBERS", 10)
     assert chances_of(found, found.groups) is None
 
 

@@ -114,9 +114,12 @@ def test_shuffled_covariates_give_none(model):
     # 20 values: of intervals of 90 %, 18 hold the share of all on average, with a standard deviation of 1.4.
     low, high = found.of_value[:, 0, 1], found.of_value[:, 0, 2]
     assert np.count_nonzero((low <= found.overall[0]) & (found.overall[0] <= high)) >= 14
-    # Intervals are not so wide that they hold everything: they are about 2 x 1.64 standard errors of 30
-    # agents who say with 80 % or so where they belong.
-    assert (high - low).max() < 2 * 1.645 * np.sqrt(0.25 / 30) / 0.7 * 1.2
+    # Intervals are not so wide that they hold everything: about 2 x 1.64 standard errors of 30 agents, who
+    # say so much of where they belong.
+    fit = model._fit
+    ratios = fit.probabilities / (fit.counts @ fit.probabilities / fit.counts.sum())
+    information = np.average((ratios[:, 0] - ratios[:, 1]) ** 2, weights=fit.counts)
+    assert (high - low).max() < 2 * 1.645 / np.sqrt(30 * information) * 1.35
 
 
 def test_numbers_are_put_into_bands(model):

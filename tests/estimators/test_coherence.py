@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import permix
 from permix.cli.command import ModelCommand
 from permix.estimators.registry import MODELS, part
 from permix.posterior import summary
@@ -76,6 +77,14 @@ def records_in(value):
             yield from records_in(each)
 
 
+def share_of_groups_not_seen(model):
+    """What is missing to one: mean over draws of the chance that a new agent is of a group of their own."""
+    if not isinstance(model, permix.DPMallowsMixture):
+        return 0.0
+    clusters = model._fit.clusters
+    return float(np.mean([np.exp(clusters.log_weights(d)[-1]) for d in range(clusters.n_draws)]))
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if MODELS[name].command])
 def test_means_lie_inside_their_intervals_in_reports(name):
     model = fitted(name)
@@ -94,8 +103,7 @@ def test_means_lie_inside_their_intervals_in_reports(name):
     assert "weight" not in said  # one word: share
     shares = [group["share"] for group in report.get("groups", []) if "share" in group]
     if shares:
-        # What is missing to one is of groups of the population that nobody was seen of.
-        assert 0.9 < sum(shares) < 1.0 + 1e-9
+        assert sum(shares) == pytest.approx(1.0 - share_of_groups_not_seen(model))
 
 
 def test_equal_tails_alone_would_leave_means_outside():

@@ -15,11 +15,11 @@ from permix.bayes_mallows.chain.moves import Assignments, Errors, Groups, Latent
 from permix.bayes_mallows.chain.optimum import settle_at_optimum
 from permix.bayes_mallows.chain.split_merge import SplitMerge
 from permix.bayes_mallows.chain.state import GroupState
-from permix.bayes_mallows.chances import mean_chances
 from permix.bayes_mallows.data import BayesModel, bayes_model, full_rankings
 from permix.bayes_mallows.given_number import of_given_number
 from permix.bayes_mallows.groups import GroupDraws
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
+from permix.bayes_mallows.scores import mean_chances
 from permix.convergence import FEWEST_DRAWS, mcse_mean
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label

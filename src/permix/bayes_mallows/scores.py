@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.bayes_mallows.data import full_rankings
+from permix.bayes_mallows.groups import GroupDraws
 from permix.bayes_mallows.parameters import BayesianMallowsParameters
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
@@ -26,6 +27,7 @@ from permix.distributions.distances.agreeing import agreeing_rankings
 from permix.distributions.distances.normalizer import Normalizer, normalizer
 from permix.estimators.preference_input import without_pairs
 from permix.kernels.distances import row_distances
+from permix.posterior.estimated import spaced
 
 # All rankings of so many items are listed.
 MOST_LISTED = 6
@@ -33,6 +35,9 @@ MOST_LISTED = 6
 N_DRAWS = 32
 # Numbers in memory at a time.
 BLOCK = 2**22
+# Rankings × groups × items that chances of groups go through at most; with fewer draws than this nothing is
+# gained by them.
+MOST_NUMBERS, FEWEST_DRAWS = 2**30, 50
 
 
 class Under(NamedTuple):
@@ -185,3 +190,35 @@ def _drawn(table: Preferences, rows: Array, under: Under, key: Array) -> Array:
         means = np.logaddexp.reduce(weights, axis=1) - math.log(N_DRAWS)
         out[left[start : start + step]] = means.reshape(len(some), n_groups)
     return out
+
+
+def mean_chances(
+    ranks: Array, groups: GroupDraws, linked: Array, n_groups: int, settings: BayesianMallowsParameters
+) -> Array | None:
+    """Return P(estimated group | data) of full rankings, (rankings, groups).
+
+    Which group an agent was in, draw by draw, averages to it. So does P(group | groups and shares of the
+    draw, ranking), with less noise, as nothing is drawn: agents between two groups are in the same one then
+    whatever the seed.
+
+    ``linked`` is the estimated group that each group of the draws speaks for. None where that takes too long,
+    and where shares differ between agents.
+    """
+    if groups.coefficients is not None or not len(ranks):
+        return None
+    different, which = np.unique(ranks, axis=0, return_inverse=True)
+    per_draw = different.size * different.shape[1] * len(groups.decays) / groups.n_draws
+    n_draws = int(min(groups.n_draws, MOST_NUMBERS // per_draw))
+    if n_draws < min(FEWEST_DRAWS, groups.n_draws):
+        return None
+    under = Under(settings, groups.centers, groups.decays, np.zeros((len(groups.decays), 2)))
+    total = np.zeros((len(different), n_groups))
+    for d in spaced(groups.n_draws, n_draws).tolist():
+        rows = np.arange(groups.starts[d], groups.starts[d + 1])
+        logs = log_probabilities(different, under.only(rows)) + np.log(groups.shares[rows])
+        chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+        chances /= chances.sum(axis=1, keepdims=True)
+        for k, group in enumerate(linked[rows].tolist()):
+            total[:, group] += chances[:, k]
+    total /= total.sum(axis=1, keepdims=True)
+    return np.asarray(total[np.asarray(which).reshape(-1)])
